@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Knobs: their ranges, the rules between them, and sizes as people write them.
+ *
+ * A configuration is validated as a whole before it is published, so a read
+ * can trust every relation between the knobs it started with.
+ */
+#include <mars/core.h>
+
+struct knob_range {
+	u64 dflt;
+	u64 least;
+	u64 greatest;
+};
+
+static const struct knob_range ranges[MARS_NR_KNOBS] = {
+#define MARS_KNOB(name, dflt, least, greatest) \
+	[MARS_KNOB_##name] = { dflt, least, greatest },
+#include <mars/knobs.def>
+#undef MARS_KNOB
+};
+
+static u64 *knob_field(struct mars_config *config, enum mars_knob knob)
+{
+	switch (knob) {
+#define MARS_KNOB(name, dflt, least, greatest) \
+	case MARS_KNOB_##name: \
+		return &config->name;
+#include <mars/knobs.def>
+#undef MARS_KNOB
+	default:
+		return NULL;
+	}
+}
+
+/**
+ * mars_config_init() - fill in the defaults of knobs.def
+ * @config: configuration to fill
+ *
+ * Context: Any.
+ */
+void mars_config_init(struct mars_config *config)
+{
+	int i;
+
+	for (i = 0; i < MARS_NR_KNOBS; i++)
+		*knob_field(config, (enum mars_knob)i) = ranges[i].dflt;
+}
+
+/**
+ * mars_config_get() - read one knob
+ * @config: configuration to read
+ * @knob: which knob
+ *
+ * Context: Any.
+ * Return: The knob's value in its own unit; 0 for a knob that does not exist.
+ */
+u64 mars_config_get(const struct mars_config *config, enum mars_knob knob)
+{
+	const u64 *field = knob_field((struct mars_config *)config, knob);
+
+	return field ? *field : 0;
+}
+
+/* The rules that tie knobs to each other; NULL when all of them hold. */
+static const char *config_check(const struct mars_config *config)
+{
+	if (!is_power_of_2(config->max_folio_bytes))
+		return "max_folio_bytes must be a power of two";
+	if (config->window_bytes % 4096 || config->batch_bytes % 4096)
+		return "window_bytes and batch_bytes must be multiples of 4096";
+	if (config->batch_bytes > config->window_bytes)
+		return "batch_bytes must not exceed window_bytes";
+	return NULL;
+}
+
+/**
+ * mars_config_set() - change one knob, or nothing
+ * @config: configuration to change; left as it was when the value is refused
+ * @knob: which knob
+ * @value: new value in the knob's unit
+ *
+ * Context: Any.
+ * Return: NULL on success, else why the value was refused, in words.
+ */
+const char *mars_config_set(struct mars_config *config, enum mars_knob knob, u64 value)
+{
+	struct mars_config next = *config;
+	u64 *field = knob_field(&next, knob);
+	const char *why;
+
+	if (!field)
+		return "no such knob";
+	if (value < ranges[knob].least)
+		return "below the least value that the ABI document gives";
+	if (value > ranges[knob].greatest)
+		return "above the greatest value that the ABI document gives";
+	*field = value;
+	why = config_check(&next);
+	if (!why)
+		*config = next;
+	return why;
+}
+
+static unsigned int suffix_shift(char c)
+{
+	switch (c) {
+	case 'K':
+	case 'k':
+		return 10;
+	case 'M':
+	case 'm':
+		return 20;
+	case 'G':
+	case 'g':
+		return 30;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * mars_parse_size() - parse a size in bytes with an optional K, M or G
+ * @text: decimal digits, at most one suffix, at most one trailing newline
+ * @len: bytes in @text; no terminator is needed
+ * @value: the size in bytes; untouched on error
+ *
+ * Stricter than memparse(): no sign, no blanks, no hexadecimal, nothing after
+ * the suffix.
+ *
+ * Context: Any.
+ * Return: 0, -EINVAL for anything that is not a size, -ERANGE beyond 64 bits.
+ */
+int mars_parse_size(const char *text, size_t len, u64 *value)
+{
+	unsigned int shift = 0;
+	u64 sum = 0;
+	size_t i;
+
+	if (len && text[len - 1] == '\n')
+		len--;
+	if (len)
+		shift = suffix_shift(text[len - 1]);
+	if (shift)
+		len--;
+	if (!len)
+		return -EINVAL;
+	for (i = 0; i < len; i++) {
+		u64 digit = (u64)(unsigned char)text[i] - '0';
+
+		if (digit > 9)
+			return -EINVAL;
+		if (sum > (~0ULL - digit) / 10)
+			return -ERANGE;
+		sum = sum * 10 + digit;
+	}
+	if (sum > ~0ULL >> shift)
+		return -ERANGE;
+	*value = sum << shift;
+	return 0;
+}

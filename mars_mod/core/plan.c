@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Plan: how large the next folio and the next batch are.
+ */
+#include <mars/core.h>
+
+/* The device starts on this much before anything larger is put together. */
+#define FIRST_BATCH_BYTES (256ULL << 10)
+
+/**
+ * mars_plan_order() - order of the folio that starts at an index
+ * @index: page index of its first page
+ * @nr: pages missing from @index on, at least 1
+ * @min_order: least order of the mapping
+ * @max_order: greatest order allowed now, at least @min_order
+ *
+ * As page_cache_ra_order() does it: naturally aligned, never past the end of
+ * the missing run, except that @min_order is kept whatever @nr says. Order 1
+ * is left out: before 6.9 a large folio needed a third page for its deferred
+ * split list.
+ *
+ * Context: Any.
+ * Return: The order.
+ */
+unsigned int mars_plan_order(u64 index, u64 nr, unsigned int min_order, unsigned int max_order)
+{
+	unsigned int order = max_order;
+
+	while (order > min_order && ((index & ((1ULL << order) - 1)) || (1ULL << order) > nr))
+		order--;
+	return order == 1 && min_order == 0 ? 0 : order;
+}
+
+/**
+ * mars_plan_step_down() - the order to try after an allocation failed
+ * @order: order that could not be had, greater than @min_order
+ * @min_order: least order of the mapping
+ *
+ * Two steps at a time: a zone that has no block of one order rarely has one of
+ * the next, and every failing attempt walks the zone list.
+ *
+ * Context: Any.
+ * Return: A smaller order, not below @min_order, and not 1 unless it must be.
+ */
+unsigned int mars_plan_step_down(unsigned int order, unsigned int min_order)
+{
+	unsigned int next = order > min_order + 2 ? order - 2 : min_order;
+
+	return next == 1 && min_order == 0 ? 0 : next;
+}
+
+/**
+ * mars_plan_batch() - bytes of the next batch
+ * @previous: bytes of the batch before it, 0 for the first of a read
+ * @batch_bytes: the mount's knob
+ *
+ * The first is small, so that the device starts at once; each later one doubles
+ * until @batch_bytes is reached.
+ *
+ * Context: Any.
+ * Return: Bytes, at most @batch_bytes.
+ */
+u64 mars_plan_batch(u64 previous, u64 batch_bytes)
+{
+	if (!previous)
+		return min(FIRST_BATCH_BYTES, batch_bytes);
+	return previous >= batch_bytes / 2 ? batch_bytes : previous * 2;
+}
+
+/**
+ * mars_plan_max_order() - greatest folio order for one read
+ * @max_folio_bytes: the mount's knob, a power of two
+ * @page_shift: log2 of the page size
+ * @min_order: least order of the mapping
+ * @max_order: greatest order of the mapping
+ *
+ * Context: Any.
+ * Return: An order in [@min_order, @max_order].
+ */
+unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
+				 unsigned int min_order, unsigned int max_order)
+{
+	unsigned int order = max_order;
+
+	while (order > min_order && (1ULL << (order + page_shift)) > max_folio_bytes)
+		order--;
+	return order;
+}
