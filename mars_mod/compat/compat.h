@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between kernels, and nothing else. One function per difference,
+ * named for what it does; the comment says which kernels differ. probe.sh
+ * looks the declarations up, the compiler checks them again here.
+ */
+#ifndef _MARS_COMPAT_H
+#define _MARS_COMPAT_H
+
+#include <linux/ftrace.h>
+#include <linux/pagemap.h>
+
+/* 7.x renamed the header of struct folio_batch. */
+#if __has_include(<linux/folio_batch.h>)
+#include <linux/folio_batch.h>
+#else
+#include <linux/pagevec.h>
+#endif
+
+#ifndef CONFIG_64BIT
+#error "MARS needs a 64-bit kernel: its counters and page indices are 64 bits wide"
+#endif
+
+/**
+ * mars_filemap_alloc_folio() - allocate a folio for a page cache
+ * @gfp: allocation flags
+ * @order: log2 of the pages
+ *
+ * 7.x takes a memory policy too; NULL is the task's own.
+ *
+ * Context: May sleep, as @gfp says.
+ * Return: The folio, or NULL.
+ */
+static inline struct folio *mars_filemap_alloc_folio(gfp_t gfp, unsigned int order)
+{
+#ifdef MARS_FILEMAP_ALLOC_HAS_POLICY
+	return filemap_alloc_folio(gfp, order, NULL);
+#else
+	return filemap_alloc_folio(gfp, order);
+#endif
+}
+
+/**
+ * mars_mapping_min_order() - least folio order of a page cache
+ * @mapping: the page cache
+ *
+ * Before 6.12 every mapping takes single pages.
+ *
+ * Context: Any.
+ * Return: The order.
+ */
+static inline unsigned int mars_mapping_min_order(struct address_space *mapping)
+{
+#ifdef MARS_MAPPING_HAS_ORDERS
+	return mapping_min_folio_order(mapping);
+#else
+	return 0;
+#endif
+}
+
+/**
+ * mars_mapping_max_order() - greatest folio order of a page cache
+ * @mapping: the page cache
+ *
+ * Before 6.12 there is one bit; the kernel's own limit applies.
+ *
+ * Context: Any.
+ * Return: The order; 0 for a mapping without large folios.
+ */
+static inline unsigned int mars_mapping_max_order(struct address_space *mapping)
+{
+#ifdef MARS_MAPPING_HAS_ORDERS
+	return mapping_max_folio_order(mapping);
+#else
+	return mapping_large_folio_support(mapping) ? MAX_PAGECACHE_ORDER : 0;
+#endif
+}
+
+/*
+ * As kernel/livepatch/patch.c: with DYNAMIC_FTRACE_WITH_ARGS the instruction
+ * pointer can be changed without a full register dump, and arm64 refuses
+ * SAVE_REGS then.
+ */
+#ifdef CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS
+#define MARS_FTRACE_OPS_REGS 0
+#else
+#define MARS_FTRACE_OPS_REGS FTRACE_OPS_FL_SAVE_REGS
+#endif
+
+/**
+ * mars_fregs_argument() - integer argument of the traced function
+ * @fregs: what ftrace handed to the callback
+ * @n: which argument, from 0
+ *
+ * 6.1 has no getter, but plain pt_regs.
+ *
+ * Context: An ftrace callback.
+ * Return: The argument's value.
+ */
+static __always_inline unsigned long mars_fregs_argument(struct ftrace_regs *fregs, unsigned int n)
+{
+#ifdef MARS_FREGS_HAS_ARGUMENT
+	return ftrace_regs_get_argument(fregs, n);
+#else
+	return regs_get_kernel_argument(&fregs->regs, n);
+#endif
+}
+
+/**
+ * mars_fregs_set_ip() - let the traced function's call arrive elsewhere
+ * @fregs: what ftrace handed to the callback
+ * @ip: address to continue at
+ *
+ * 6.6 renamed the setter.
+ *
+ * Context: An ftrace callback of an ops with FTRACE_OPS_FL_IPMODIFY.
+ */
+static __always_inline void mars_fregs_set_ip(struct ftrace_regs *fregs, unsigned long ip)
+{
+#ifdef MARS_FREGS_HAS_SET_IP
+	ftrace_regs_set_instruction_pointer(fregs, ip);
+#else
+	ftrace_instruction_pointer_set(fregs, ip);
+#endif
+}
+
+#endif /* _MARS_COMPAT_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Attached super blocks. See mount.c for locks and lifetimes.
+ */
+#ifndef _MARS_MOUNT_H
+#define _MARS_MOUNT_H
+
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/kobject.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/workqueue.h>
+
+#include <mars/core.h>
+
+#include "stats.h"
+
+/**
+ * struct mars_config_rcu - a configuration as it is allocated
+ * @config:	the knobs
+ * @rcu:	defers kfree() until no read copies it any more
+ */
+struct mars_config_rcu {
+	struct mars_config config;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct mars_mount - one attached super block
+ * @kobj:	/sys/fs/mars/mounts/<major:minor>; owns the structure
+ * @armed:	in the table that the hook looks in, while enabled; table lock
+ * @list:	in the list of all attached; table lock
+ * @sb:		identity, compared and never followed; NULL once shut down
+ * @dev:	device number of @sb, which is the entry's name
+ * @enabled:	what the file "enabled" says; mars_mutex
+ * @config:	current knobs; written under mars_mutex, read under RCU
+ * @stats:	per-CPU counters
+ * @gone_work:	removes the entry after the file system was shut down
+ * @rcu:	defers the end until every reader of the table is done
+ * @fstype:	name of the file system's type, kept from attach
+ * @path:	where the file system was mounted when it was attached
+ */
+struct mars_mount {
+	struct kobject kobj;
+	struct hlist_node armed;
+	struct list_head list;
+	struct super_block *sb;
+	dev_t dev;
+	bool enabled;
+	struct mars_config __rcu *config;
+	struct mars_stats __percpu *stats;
+	struct work_struct gone_work;
+	struct rcu_head rcu;
+	char *fstype;
+	char *path;
+};
+
+#define MARS_TABLE_BITS 6
+
+/* The hook peeks at a bucket before anything else: see hook.c. */
+extern struct hlist_head mars_table[1 << MARS_TABLE_BITS];
+extern struct mutex mars_mutex;
+
+/* mount.c: the table, enabling, configuration */
+
+/**
+ * mars_table_bucket() - where an enabled super block would be
+ * @sb: super block
+ *
+ * Context: Any; RCU read lock to follow the chain.
+ * Return: The bucket.
+ */
+static inline struct hlist_head *mars_table_bucket(const struct super_block *sb)
+{
+	return &mars_table[hash_ptr(sb, MARS_TABLE_BITS)];
+}
+
+struct mars_mount *mars_mount_find(const struct super_block *sb);
+struct mars_mount *mars_mount_get(const struct super_block *sb);
+void mars_mount_put(struct mars_mount *mount);
+int mars_mount_enable(struct mars_mount *mount, bool on);
+int mars_mount_set_knob(struct mars_mount *mount, enum mars_knob knob, u64 value);
+u64 mars_mount_knob(struct mars_mount *mount, enum mars_knob knob);
+int mars_set_default(enum mars_knob knob, u64 value);
+u64 mars_default(enum mars_knob knob);
+int mars_set_enabled(bool on);
+bool mars_enabled(void);
+struct mars_mount *mars_mount_create(struct super_block *sb, char *path);
+void mars_mount_link(struct mars_mount *mount);
+void mars_mount_unlink(struct mars_mount *mount);
+struct mars_mount *mars_mount_lookup_dev(dev_t dev);
+struct mars_mount *mars_mount_mark_gone(const struct super_block *sb);
+struct mars_mount *mars_mount_first(void);
+void mars_mount_wait_all_released(void);
+void mars_mount_release(struct kobject *kobj);
+
+/* attach.c: attach, detach, and the end of a file system */
+
+int mars_attach(const char *path);
+int mars_detach(const char *path);
+void mars_mount_gone(struct work_struct *work);
+int mars_attach_init(void);
+void mars_attach_exit(void);
+
+/* sysfs.c */
+
+extern const struct kobj_type mars_mount_ktype;
+int mars_sysfs_init(void);
+void mars_sysfs_close(void);
+void mars_sysfs_exit(void);
+int mars_sysfs_add_mount(struct mars_mount *mount);
+
+#endif /* _MARS_MOUNT_H */

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The pipeline.
+ *
+ *   copy cursor (ki_pos)                     submission cursor (next)
+ *        |<------------- window --------------->|
+ *   ...copied [ ready | under I/O | ...         ] not looked at yet...
+ *
+ * mars_advance() moves the submission cursor by one batch: classify, and for
+ * what is missing allocate, insert, submit. mars_drain() moves the copy cursor
+ * over what is ready, and sleeps only when the submission cursor cannot move.
+ * The two alternate, so a device that answers at once has its data copied while
+ * the CPU cache still holds it, and a slow one finds the window full of
+ * requests. Both cursors are all the state there is: no reference is kept on
+ * what lies between them, so reclaim and truncation are free to take it, and
+ * the copy side finds out.
+ *
+ * What the stages do not handle goes to the native path in pieces: a folio
+ * whose I/O failed, a page that memory could not be had for. It returns what it
+ * always returns, and so does the read.
+ *
+ * Locks: invalidate_lock is taken shared per chunk, around insert and submit
+ * only; nothing is copied, no user memory touched and no folio waited for
+ * meanwhile. Under it come the folio locks of one chunk, in index order, handed
+ * to the file system before the lock is dropped.
+ */
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../hook.h"
+#include "../trace.h"
+#include "read.h"
+
+/* The same page found missing this often in a row is left to the native path. */
+#define MARS_VANISHED_MAX 3
+/* A window shrunk because folios went before they were copied stays this large. */
+#define MARS_WINDOW_LEAST (1ULL << 20)
+
+static struct kmem_cache *request_cache;
+static atomic64_t last_id;
+
+static bool can_advance(const struct mars_request *req)
+{
+	return req->next < req->limit && !req->starved && !mars_runs_full(&req->runs) &&
+	       ((u64)req->next << PAGE_SHIFT) < req->iocb->ki_pos + req->window;
+}
+
+/* Pages that may be looked at now; only while can_advance(). */
+static unsigned long room(const struct mars_request *req)
+{
+	pgoff_t edge = (req->iocb->ki_pos + req->window + PAGE_SIZE - 1) >> PAGE_SHIFT;
+
+	return min(edge, req->limit) - req->next;
+}
+
+/* Somebody else's folio stands where one of ours was to go. */
+static void give_way(struct mars_request *req)
+{
+	mars_stat_add(req->mount->stats, MARS_STAT_retries, 1);
+	/*
+	 * A large folio collides with a resident one further on although its
+	 * first page is missing: try again with the smallest, and if that
+	 * collides too, the page at the cursor is resident now.
+	 */
+	if (req->order > req->min_order)
+		req->order = req->min_order;
+	else
+		req->next += 1UL << req->min_order;
+}
+
+static void advance_over_chunk(struct mars_request *req, unsigned long nr)
+{
+	mars_runs_push(&req->runs, req->next, req->next + nr);
+	req->next += nr;
+	if (req->order < req->max_order)
+		req->order++;
+}
+
+/* Brings in missing pages from the cursor on, at most @nr. Returns how many. */
+static unsigned long bring_in(struct mars_request *req, unsigned long nr)
+{
+	unsigned int nofs;
+	int err;
+
+	mars_allocate(req, nr);
+	if (!req->nr_folios) {
+		req->starved = true;
+		return 0;
+	}
+	filemap_invalidate_lock_shared(req->mapping);
+	nofs = memalloc_nofs_save();
+	err = mars_insert(req);
+	nr = req->nr_pages;
+	if (nr)
+		mars_submit(req);
+	memalloc_nofs_restore(nofs);
+	filemap_invalidate_unlock_shared(req->mapping);
+
+	if (nr)
+		advance_over_chunk(req, nr);
+	else if (err == -EEXIST)
+		give_way(req);
+	else if (err == -ENODATA)
+		req->limit = req->next;
+	else
+		req->starved = true;
+	return nr;
+}
+
+/*
+ * One plug per batch. A caller's own plug (a batch of aio requests) is flushed
+ * first and opened again after: within it ours would be no plug at all, and
+ * putting it aside with requests inside could use up the tags we wait for.
+ */
+static void mars_advance(struct mars_request *req)
+{
+	struct blk_plug *outer = current->plug;
+	struct blk_plug plug;
+	unsigned long budget, nr;
+	bool missing;
+
+	if (!can_advance(req))
+		return;
+	req->batch = mars_plan_batch(req->batch, req->config.batch_bytes);
+	budget = req->batch >> PAGE_SHIFT;
+	if (outer)
+		blk_finish_plug(outer);
+	blk_start_plug(&plug);
+	while (budget && can_advance(req) && !fatal_signal_pending(current)) {
+		nr = mars_classify(req, room(req), &missing);
+		if (missing)
+			budget -= min(budget, bring_in(req, min(nr, budget)));
+		else
+			req->next += nr;
+		cond_resched();
+	}
+	blk_finish_plug(&plug);
+	if (outer)
+		blk_start_plug(outer);
+	mars_stat_add(req->mount->stats, MARS_STAT_batches, 1);
+}
+
+/* A piece for the native path, at the copy cursor. */
+static int native_piece(struct mars_request *req, size_t bytes, enum mars_reason reason)
+{
+	size_t count = iov_iter_count(req->iter);
+	pgoff_t index;
+	ssize_t ret;
+
+	bytes = min(bytes, count);
+	iov_iter_truncate(req->iter, bytes);
+	ret = mars_native_read(req->iocb, req->iter, 0);
+	iov_iter_reexpand(req->iter, iov_iter_count(req->iter) + count - bytes);
+	mars_stat_native(req->mount->stats, reason);
+	if (ret < 0)
+		return ret;
+	req->copied += ret;
+	req->last_pos = req->iocb->ki_pos;
+	mars_stat_add(req->mount->stats, MARS_STAT_bytes_native, ret);
+	index = req->iocb->ki_pos >> PAGE_SHIFT;
+	mars_runs_retire(&req->runs, index);
+	req->next = max(req->next, round_down(index, 1UL << req->min_order));
+	req->starved = false;
+	/* Short: at the end, or at a fault or error that it does not tell yet. */
+	return ret < bytes ? MARS_STOP : 0;
+}
+
+/*
+ * The page at the copy cursor is not resident. Either the submission cursor has
+ * not got there, or the folio was truncated or reclaimed since: then go back
+ * for it, with a smaller window, for what is gone before it is copied was read
+ * for nothing.
+ */
+static int head_missing(struct mars_request *req)
+{
+	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
+
+	if (index >= req->next)
+		return req->starved ? native_piece(req, req->batch, MARS_NATIVE_nomem) : 0;
+	mars_stat_add(req->mount->stats, MARS_STAT_retries, 1);
+	req->nr_vanished = req->vanished == index ? req->nr_vanished + 1 : 1;
+	req->vanished = index;
+	if (req->nr_vanished > MARS_VANISHED_MAX)
+		return native_piece(req, PAGE_SIZE << req->min_order, MARS_NATIVE_vanished);
+	req->window = max(req->window / 2, MARS_WINDOW_LEAST);
+	req->next = round_down(index, 1UL << req->min_order);
+	mars_runs_rewind(&req->runs, req->next);
+	req->starved = false;
+	return 0;
+}
+
+/* Copies from the collected folios; sleeps on the first if there is no more to submit. */
+static int drain_ready(struct mars_request *req)
+{
+	struct folio *folio = req->ready.folios[0];
+	size_t left;
+	int err;
+
+	if (!folio_test_uptodate(folio)) {
+		if (can_advance(req))
+			return -EAGAIN;
+		err = mars_wait(req, folio);
+		if (err == MARS_REISSUE) {
+			left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
+			folio_batch_release(&req->ready);
+			return native_piece(req, left, MARS_NATIVE_reissue);
+		}
+		if (err)
+			return err;
+	}
+	return mars_copy(req);
+}
+
+/* Moves the copy cursor by about a batch. */
+static int mars_drain(struct mars_request *req)
+{
+	loff_t enough = req->iocb->ki_pos + req->batch;
+	int err = 0;
+
+	while (!err && req->iocb->ki_pos < min(req->end, enough)) {
+		if (!mars_collect(req))
+			return head_missing(req);
+		err = drain_ready(req);
+		folio_batch_release(&req->ready);
+	}
+	return err == -EAGAIN ? 0 : err;
+}
+
+/* The range as it is now: the file may have grown or shrunk since. */
+static void set_range(struct mars_request *req)
+{
+	pgoff_t align = 1UL << req->min_order;
+
+	req->end = min_t(loff_t, i_size_read(req->inode),
+			 req->iocb->ki_pos + iov_iter_count(req->iter));
+	req->limit = round_up(DIV_ROUND_UP(req->end, PAGE_SIZE), align);
+	req->next = max_t(pgoff_t, req->next, round_down(req->iocb->ki_pos >> PAGE_SHIFT, align));
+	req->starved = false;
+}
+
+/* insert lowers @limit when the file becomes shorter, so both bound the range. */
+static bool unfinished(const struct mars_request *req)
+{
+	loff_t pos = req->iocb->ki_pos;
+
+	return pos < req->end && (pos >> PAGE_SHIFT) < req->limit;
+}
+
+static int mars_run(struct mars_request *req)
+{
+	int err = 0;
+
+	do {
+		set_range(req);
+		while (!err && unfinished(req)) {
+			cond_resched();
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			mars_advance(req);
+			err = mars_drain(req);
+		}
+	} while (!err && iov_iter_count(req->iter) &&
+		 req->iocb->ki_pos < i_size_read(req->inode));
+	return err < 0 ? err : 0;
+}
+
+static void request_init(struct mars_request *req, struct mars_mount *mount,
+			 struct kiocb *iocb, struct iov_iter *iter)
+{
+	struct address_space *mapping = iocb->ki_filp->f_mapping;
+
+	req->id = atomic64_inc_return(&last_id);
+	req->mount = mount;
+	rcu_read_lock();
+	req->config = *rcu_dereference(mount->config);
+	rcu_read_unlock();
+	req->iocb = iocb;
+	req->iter = iter;
+	req->mapping = mapping;
+	req->inode = mapping->host;
+	memset(&req->ra, 0, sizeof(req->ra));
+	file_ra_state_init(&req->ra, mapping);
+	req->gfp = readahead_gfp_mask(mapping);
+	req->min_order = mars_mapping_min_order(mapping);
+	req->max_order = mars_plan_max_order(req->config.max_folio_bytes, PAGE_SHIFT,
+					     req->min_order, mars_mapping_max_order(mapping));
+	req->order = req->max_order;
+	req->window = req->config.window_bytes;
+	req->batch = 0;
+	req->next = 0;
+	req->vanished = 0;
+	req->nr_vanished = 0;
+	req->last_pos = iocb->ki_filp->f_ra.prev_pos;
+	req->copied = 0;
+	req->waited = 0;
+	mars_runs_init(&req->runs);
+}
+
+/**
+ * mars_read() - serve one read through the stages
+ * @mount: its mount; the caller holds a reference
+ * @iocb: as for filemap_read(), with a verdict of MARS_ACCELERATE
+ * @iter: as for filemap_read(): plain user memory
+ *
+ * Context: May sleep, may fault in user memory; the file system may hold its
+ * inode lock shared, as around filemap_read().
+ * Return: As filemap_read(): the bytes copied, else 0 at the end of the file,
+ * -EIO, -EFAULT, -EINTR or -ENOMEM. ->ki_pos and @iter moved by the bytes.
+ */
+ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter *iter)
+{
+	struct file *file = iocb->ki_filp;
+	u64 start = ktime_get_ns();
+	struct mars_request *req;
+	ssize_t ret;
+
+	req = kmem_cache_alloc(request_cache, GFP_KERNEL | __GFP_NOWARN);
+	if (!req) {
+		mars_stat_native(mount->stats, MARS_NATIVE_nomem);
+		return mars_native_read(iocb, iter, 0);
+	}
+	request_init(req, mount, iocb, iter);
+	iov_iter_truncate(iter, file_inode(file)->i_sb->s_maxbytes - iocb->ki_pos);
+	trace_mars_read_start(req->id, req->inode, iocb->ki_pos, iov_iter_count(iter));
+	ret = mars_run(req);
+	ret = req->copied ?: ret;
+
+	file_accessed(file);
+	file->f_ra.prev_pos = req->last_pos;
+	mars_stat_add(mount->stats, MARS_STAT_reads, 1);
+	mars_stat_add(mount->stats, MARS_STAT_bytes, req->copied);
+	trace_mars_read_end(req->id, ret, ktime_get_ns() - start);
+	kmem_cache_free(request_cache, req);
+	return ret;
+}
+
+/**
+ * mars_read_init() - get ready to read
+ *
+ * Context: May sleep. Module init.
+ * Return: 0 or -ENOMEM.
+ */
+int mars_read_init(void)
+{
+	request_cache = KMEM_CACHE(mars_request, 0);
+	return request_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * mars_read_exit() - undo mars_read_init()
+ *
+ * Context: May sleep. Module exit; no read is inside.
+ */
+void mars_read_exit(void)
+{
+	kmem_cache_destroy(request_cache);
+}

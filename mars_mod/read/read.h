@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The staged read: one request, handed from stage to stage by read.c. Stages
+ * never call each other.
+ */
+#ifndef _MARS_READ_H
+#define _MARS_READ_H
+
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/ktime.h>
+#include <linux/pagemap.h>
+#include <linux/uio.h>
+
+#include "../compat/compat.h"
+#include "../mount.h"
+
+/* Folios that one call of ->readahead gets at most. */
+#define MARS_CHUNK_FOLIOS 256
+
+/* What a step of the copy side says beside 0 and negative errnos. */
+#define MARS_STOP 1	/* the read ends here: end of file, or a short native piece */
+#define MARS_REISSUE 2	/* the folio at the cursor needs another read */
+
+/**
+ * struct mars_request - one read on its way through the stages
+ * @id:		number of the read, in every trace event
+ * @mount:	its mount; a reference is held by the caller
+ * @config:	the knobs it started with
+ * @iocb:	->ki_pos is the copy cursor
+ * @iter:	where the data goes
+ * @mapping:	the file's page cache
+ * @inode:	its owner
+ * @ra:		read-ahead state that ->readahead sees; the file's own is left alone
+ * @gfp:	for new folios
+ * @min_order:	least folio order of the mapping
+ * @max_order:	greatest folio order this read uses
+ * @order:	greatest order to try now; stepped down by failures, raised by success
+ * @window:	bytes that may lie between copy and submission cursor
+ * @batch:	bytes of the current batch
+ * @end:	end of the range as last seen, bytes, exclusive
+ * @next:	submission cursor: first page index not looked at yet
+ * @limit:	page index after the range
+ * @starved:	no folio could be had or inserted for the page at @next
+ * @vanished:	page index last found missing below @next
+ * @nr_vanished: how often in a row
+ * @last_pos:	end of what was last copied, for folio_mark_accessed()
+ * @copied:	bytes returned so far
+ * @waited:	page index after the folio that was last slept on
+ * @runs:	what this read brought in and has not copied yet
+ * @nr_folios:	folios in @folio: allocated, or inserted and locked
+ * @nr_pages:	their pages
+ * @workingset:	one of them was evicted not long ago
+ * @folio:	the chunk between allocate and submit
+ * @ready:	folios at the copy cursor, with references
+ */
+struct mars_request {
+	u64 id;
+	struct mars_mount *mount;
+	struct mars_config config;
+	struct kiocb *iocb;
+	struct iov_iter *iter;
+	struct address_space *mapping;
+	struct inode *inode;
+	struct file_ra_state ra;
+	gfp_t gfp;
+	unsigned int min_order;
+	unsigned int max_order;
+	unsigned int order;
+	u64 window;
+	u64 batch;
+	loff_t end;
+	pgoff_t next;
+	pgoff_t limit;
+	bool starved;
+	pgoff_t vanished;
+	unsigned int nr_vanished;
+	loff_t last_pos;
+	ssize_t copied;
+	pgoff_t waited;
+	struct mars_runs runs;
+	unsigned int nr_folios;
+	unsigned long nr_pages;
+	bool workingset;
+	struct folio *folio[MARS_CHUNK_FOLIOS];
+	struct folio_batch ready;
+};
+
+/**
+ * mars_stage_end() - account a stage's time
+ * @req: the read
+ * @stat: the stage's counter
+ * @start: ktime_get_ns() at its beginning
+ *
+ * Context: Any.
+ * Return: The nanoseconds it took.
+ */
+static inline u64 mars_stage_end(struct mars_request *req, enum mars_stat stat, u64 start)
+{
+	u64 ns = ktime_get_ns() - start;
+
+	mars_stat_add(req->mount->stats, stat, ns);
+	return ns;
+}
+
+/* read.c */
+ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter *iter);
+int mars_read_init(void);
+void mars_read_exit(void);
+
+/* classify.c */
+unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *missing);
+unsigned int mars_collect(struct mars_request *req);
+
+/* allocate.c */
+void mars_allocate(struct mars_request *req, unsigned long nr);
+
+/* insert.c: invalidate_lock held shared, NOFS scope */
+int mars_insert(struct mars_request *req);
+
+/* submit.c: invalidate_lock held shared, NOFS scope */
+void mars_submit(struct mars_request *req);
+
+/* wait.c */
+int mars_wait(struct mars_request *req, struct folio *folio);
+
+/* copy.c */
+int mars_copy(struct mars_request *req);
+
+#endif /* _MARS_READ_H */

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wait: until the folio at the copy cursor has its data.
+ */
+#include "../trace.h"
+#include "read.h"
+
+/**
+ * mars_wait() - wait for a folio's I/O, whoever started it
+ * @req: the read
+ * @folio: not up to date; the caller has a reference
+ *
+ * A folio under I/O is locked until the I/O has ended. It is waited for, never
+ * read a second time; only when it is still not up to date afterwards does it
+ * go to the native path, which rechecks it under its lock and reads it again
+ * or reports the error.
+ *
+ * Context: Sleeps, killable. No lock held.
+ * Return: 0 when it is up to date, MARS_REISSUE, or -EINTR on a fatal signal.
+ */
+int mars_wait(struct mars_request *req, struct folio *folio)
+{
+	u64 start = ktime_get_ns();
+	int err;
+
+	err = folio_wait_bit_killable(folio, PG_locked);
+	req->waited = folio_next_index(folio);
+	trace_mars_wait(req->id, folio->index, folio_nr_pages(folio),
+			mars_stage_end(req, MARS_STAT_wait_ns, start));
+	if (err)
+		return -EINTR;
+	return folio_test_uptodate(folio) ? 0 : MARS_REISSUE;
+}
