@@ -65,7 +65,7 @@ static void unwatch_if_empty(void)
 {
 	lockdep_assert_held(&attach_mutex);
 	if (watching && !mars_mount_first()) {
-		unregister_ftrace_function(&mars_shutdown_ops);
+		mars_unregister(&mars_shutdown_ops, "generic_shutdown_super");
 		watching = false;
 	}
 }
@@ -271,9 +271,14 @@ void mars_attach_exit(void)
 {
 	struct mars_mount *mount;
 
+	/*
+	 * The hook first: once shutdowns are not watched any more, a new super
+	 * block could have the address of an old one that is still in the table.
+	 */
+	mars_set_enabled(false);
 	mutex_lock(&attach_mutex);
 	if (watching)
-		unregister_ftrace_function(&mars_shutdown_ops);
+		mars_unregister(&mars_shutdown_ops, "generic_shutdown_super");
 	watching = false;
 	mutex_unlock(&attach_mutex);
 	/* No more callbacks, so the queue runs dry and the list holds what lives. */

@@ -231,16 +231,29 @@ static int mars_hook_register(void)
 	return err;
 }
 
-static void mars_hook_unregister(void)
+/**
+ * mars_unregister() - take an ftrace callback away, or never let the module go
+ * @ops: what was registered
+ * @what: the traced function's name, for the message
+ *
+ * ftrace refuses only after it found the kernel's text other than it left it
+ * (ftrace_bug()) and switched itself off. The call into this module then stays
+ * where it is, so the module has to.
+ *
+ * Context: May sleep. Does not return when that happens during rmmod.
+ */
+void mars_unregister(struct ftrace_ops *ops, const char *what)
 {
-	int tries, err = -EAGAIN;
+	int err = unregister_ftrace_function(ops);
 
-	for (tries = 0; tries < 50 && err == -EAGAIN; tries++) {
-		if (tries)
-			msleep(20);
-		err = unregister_ftrace_function(&mars_read_ops);
-	}
-	WARN_ONCE(err, "mars: cannot unhook filemap_read: %d\n", err);
+	if (!err)
+		return;
+	pr_crit("cannot unhook %s (error %d): ftrace is out of order on this kernel, so MARS can never be unloaded; reboot when you can\n",
+		what, err);
+	if (try_module_get(THIS_MODULE))
+		return;
+	for (;;)
+		schedule_timeout_idle(3600 * HZ);
 }
 
 static void mars_hook_explain(int err)
@@ -281,7 +294,7 @@ int mars_hook_arm(void)
 	if (!err) {
 		err = mars_hook_selftest();
 		if (err)
-			mars_hook_unregister();
+			mars_unregister(&mars_read_ops, "filemap_read");
 	}
 	if (err) {
 		mars_hook_word = err == -EBUSY ? "busy" : "failed";
@@ -305,7 +318,7 @@ void mars_hook_disarm(void)
 	lockdep_assert_held(&mars_mutex);
 	if (!mars_hook_armed)
 		return;
-	mars_hook_unregister();
+	mars_unregister(&mars_read_ops, "filemap_read");
 	mars_hook_armed = false;
 	mars_hook_word = "disarmed";
 }

@@ -39,7 +39,7 @@ static atomic_t mounts_alive;
 
 /**
  * mars_mount_find() - the enabled mount of a super block
- * @sb: super block, compared only
+ * @sb: super block, alive
  *
  * Context: RCU read lock held; any preemption state.
  * Return: The mount, valid within the RCU section, or NULL.
@@ -49,7 +49,7 @@ struct mars_mount *mars_mount_find(const struct super_block *sb)
 	struct mars_mount *mount;
 
 	hlist_for_each_entry_rcu(mount, mars_table_bucket(sb), armed) {
-		if (READ_ONCE(mount->sb) == sb)
+		if (READ_ONCE(mount->sb) == sb && mount->dev == sb->s_dev)
 			return mount;
 	}
 	return NULL;

@@ -31,7 +31,17 @@ static bool slot_is_resident(struct xa_state *xas, unsigned long *span)
 	}
 	shift = xas->xa_node ? xas->xa_node->shift : 0;
 	*span = (1UL << shift) - (xas->xa_index & ((1UL << shift) - 1));
+	/* A sibling led to its first slot; the walk goes on from its own. */
+	if (xas->xa_node && !shift)
+		xas->xa_offset = xas->xa_index & XA_CHUNK_MASK;
 	return entry && !xa_is_value(entry);
+}
+
+/* Can xas_next() take the next slot of a leaf, without a descent from the root? */
+static bool in_leaf(const struct xa_state *xas)
+{
+	return xas_valid(xas) && xas->xa_node && !xas->xa_node->shift &&
+	       xas->xa_offset < XA_CHUNK_MASK;
 }
 
 /* Longest run of one kind from xas->xa_index to @last; at least one page. */
@@ -44,21 +54,20 @@ static unsigned long walk_run(struct xa_state *xas, pgoff_t last, bool *missing)
 
 	*missing = !slot_is_resident(xas, &span);
 	while (span <= last - index) {
-		index += span;
-		if (xas->xa_node && !xas->xa_node->shift && xas_valid(xas) &&
-		    xas->xa_offset < XA_CHUNK_MASK) {
-			/* The next slot of a leaf: no need to start at the root. */
-			void *entry = xas_next(xas);
+		void *entry = XA_RETRY_ENTRY;
 
-			if (!xa_is_retry(entry)) {
-				span = 1;
-				resident = entry && !xa_is_value(entry);
-				goto compare;
-			}
+		index += span;
+		span = 1;
+		if (in_leaf(xas))
+			entry = xas_next(xas);
+		if (xa_is_sibling(entry))
+			continue;	/* the same folio, or the same shadow */
+		if (xa_is_retry(entry)) {
+			xas_set(xas, index);
+			resident = slot_is_resident(xas, &span);
+		} else {
+			resident = entry && !xa_is_value(entry);
 		}
-		xas_set(xas, index);
-		resident = slot_is_resident(xas, &span);
-compare:
 		if (resident == *missing)
 			return index - first;
 	}
@@ -90,13 +99,16 @@ unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *m
 
 /**
  * mars_collect() - take references on the folios at the copy cursor
- * @req: the read; its @ready batch is filled, and must be released
+ * @req: the read; its @ready batch is filled, to be dropped with mars_put_ready()
  *
- * Only folios below the submission cursor, contiguous from the page at
- * ->ki_pos. filemap_get_folios_contig() rechecks the slot after it has the
- * reference, and a reference keeps a folio from being split; that the first
- * one really covers the cursor is checked once more here, since copying from
- * the wrong folio is the one mistake nobody would notice.
+ * Only folios below the submission cursor, contiguous from the page at ->ki_pos
+ * and about a batch of them. filemap_get_folios() rechecks the slot after it
+ * has the reference, and a reference keeps a folio from being split; that each
+ * one really continues where the one before ends is checked here, since copying
+ * from the wrong folio is the one mistake nobody would notice.
+ * (filemap_get_folios_contig() would do it all, but on some 6.6 kernels it
+ * returns a large folio several times over, and on some 6.1 ones it takes a
+ * sibling entry for a folio.)
  *
  * Context: May not hold folio locks.
  * Return: Folios collected; 0 when the page at the cursor is not resident.
@@ -105,14 +117,35 @@ unsigned int mars_collect(struct mars_request *req)
 {
 	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
 	pgoff_t start = index;
+	pgoff_t last;
+	unsigned int nr;
 
 	folio_batch_init(&req->ready);
-	if (index >= req->next ||
-	    !filemap_get_folios_contig(req->mapping, &start, req->next - 1, &req->ready))
+	if (index >= req->next)
 		return 0;
-	if (!folio_contains(req->ready.folios[0], index)) {
-		folio_batch_release(&req->ready);
-		return 0;
+	/* The walk passes over holes, so it is given no more than is wanted. */
+	last = min_t(pgoff_t, req->next - 1, index + (req->batch >> PAGE_SHIFT));
+	filemap_get_folios(req->mapping, &start, last, &req->ready);
+	for (nr = 0; nr < folio_batch_count(&req->ready); nr++) {
+		if (!folio_contains(req->ready.folios[nr], index))
+			break;
+		index = folio_next_index(req->ready.folios[nr]);
 	}
-	return folio_batch_count(&req->ready);
+	mars_put_ready(req, nr);
+	return nr;
+}
+
+/**
+ * mars_put_ready() - drop references that mars_collect() took
+ * @req: the read
+ * @keep: how many to keep, from the first
+ *
+ * folio_batch_release() would drain this CPU's LRU batches each time.
+ *
+ * Context: May not hold folio locks.
+ */
+void mars_put_ready(struct mars_request *req, unsigned int keep)
+{
+	while (folio_batch_count(&req->ready) > keep)
+		folio_put(req->ready.folios[--req->ready.nr]);
 }

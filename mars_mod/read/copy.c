@@ -100,6 +100,8 @@ int mars_copy(struct mars_request *req)
 
 		if (!folio_test_uptodate(folio) || !iov_iter_count(req->iter))
 			break;
+		if (WARN_ON_ONCE(!folio_contains(folio, req->iocb->ki_pos >> PAGE_SHIFT)))
+			break;
 		err = copy_folio(req, folio);
 	}
 	trace_mars_copy(req->id, pos, req->iocb->ki_pos - pos,

@@ -16,10 +16,30 @@ static void drop_from(struct mars_request *req, unsigned int first)
 	req->nr_folios = first;
 }
 
-/* Pages of the file now; under invalidate_lock no truncation is half-way. */
-static pgoff_t file_pages(const struct mars_request *req)
+/*
+ * No folio reaches past the page of EOF, minimum order aside. Under
+ * invalidate_lock no truncation is half-way.
+ */
+static bool beyond_eof(const struct mars_request *req, struct folio *folio, pgoff_t index)
 {
-	return DIV_ROUND_UP(i_size_read(req->inode), PAGE_SIZE);
+	pgoff_t eof = DIV_ROUND_UP(i_size_read(req->inode), PAGE_SIZE);
+
+	if (folio_order(folio) > req->min_order)
+		index += folio_nr_pages(folio) - 1;
+	return index >= eof;
+}
+
+/*
+ * Above memory.high the next charge may sleep for seconds in reclaim; with this
+ * read's folios locked, others would sleep with it. So they are submitted first.
+ */
+static bool charge_may_sleep(void)
+{
+#ifdef CONFIG_MEMCG
+	return current->memcg_nr_pages_over_high;
+#else
+	return false;
+#endif
 }
 
 /**
@@ -33,24 +53,24 @@ static pgoff_t file_pages(const struct mars_request *req)
  * Context: May sleep (memory cgroup). invalidate_lock held shared, NOFS scope;
  * no user memory is touched until the chunk was submitted.
  * Return: 0 when all went in; -EEXIST when somebody else's folio stands in the
- * way; -ENOMEM; -ENODATA when the file became shorter.
+ * way; -ENOMEM; -ENODATA when the file became shorter; -EBUSY above memory.high.
  */
 int mars_insert(struct mars_request *req)
 {
 	u64 start = ktime_get_ns();
 	pgoff_t index = req->next;
-	pgoff_t eof;
 	unsigned int i;
 	int err = 0;
 
 	lockdep_assert_held(&req->mapping->invalidate_lock);
-	eof = file_pages(req);
 	req->workingset = false;
 	for (i = 0; i < req->nr_folios; i++) {
 		struct folio *folio = req->folio[i];
 
-		if (index >= eof)
+		if (beyond_eof(req, folio, index))
 			err = -ENODATA;
+		else if (i && charge_may_sleep())
+			err = -EBUSY;
 		else
 			err = filemap_add_folio(req->mapping, folio, index, req->gfp);
 		if (err)

@@ -59,14 +59,26 @@ static void give_way(struct mars_request *req)
 {
 	mars_stat_add(req->mount->stats, MARS_STAT_retries, 1);
 	/*
-	 * A large folio collides with a resident one further on although its
-	 * first page is missing: try again with the smallest, and if that
+	 * The next classification sees it, unless a large folio collides with a
+	 * resident one further on although its own first page is missing. So at
+	 * the second collision in one place try the smallest, and if that
 	 * collides too, the page at the cursor is resident now.
 	 */
-	if (req->order > req->min_order)
+	if (req->collided != req->next)
+		req->collided = req->next;
+	else if (req->order > req->min_order)
 		req->order = req->min_order;
 	else
 		req->next += 1UL << req->min_order;
+}
+
+/* The file became shorter than the range was planned for. */
+static void meet_eof(struct mars_request *req)
+{
+	if (((u64)req->next << PAGE_SHIFT) >= i_size_read(req->inode))
+		req->limit = req->next;
+	else
+		req->order = req->min_order;
 }
 
 static void advance_over_chunk(struct mars_request *req, unsigned long nr)
@@ -83,6 +95,10 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 	unsigned int nofs;
 	int err;
 
+	if (WARN_ON_ONCE(!IS_ALIGNED(req->next, 1UL << req->min_order))) {
+		req->starved = true;
+		return 0;
+	}
 	mars_allocate(req, nr);
 	if (!req->nr_folios) {
 		req->starved = true;
@@ -102,7 +118,7 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 	else if (err == -EEXIST)
 		give_way(req);
 	else if (err == -ENODATA)
-		req->limit = req->next;
+		meet_eof(req);
 	else
 		req->starved = true;
 	return nr;
@@ -116,6 +132,7 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 static void mars_advance(struct mars_request *req)
 {
 	struct blk_plug *outer = current->plug;
+	unsigned short outer_ios = outer ? outer->nr_ios : 0;
 	struct blk_plug plug;
 	unsigned long budget, nr;
 	bool missing;
@@ -128,17 +145,19 @@ static void mars_advance(struct mars_request *req)
 		blk_finish_plug(outer);
 	blk_start_plug(&plug);
 	while (budget && can_advance(req) && !fatal_signal_pending(current)) {
-		nr = mars_classify(req, room(req), &missing);
+		nr = mars_classify(req, min(room(req), budget), &missing);
 		if (missing)
-			budget -= min(budget, bring_in(req, min(nr, budget)));
+			budget -= min(budget, bring_in(req, nr));
 		else
-			req->next += nr;
+			req->next = round_up(req->next + nr, 1UL << req->min_order);
 		cond_resched();
 	}
 	blk_finish_plug(&plug);
-	if (outer)
+	if (outer) {
 		blk_start_plug(outer);
-	mars_stat_add(req->mount->stats, MARS_STAT_batches, 1);
+		outer->nr_ios = outer_ios;
+	}
+	mars_stat_add(req->mount->stats, MARS_STAT_batches, budget < req->batch >> PAGE_SHIFT);
 }
 
 /* A piece for the native path, at the copy cursor. */
@@ -203,7 +222,7 @@ static int drain_ready(struct mars_request *req)
 		err = mars_wait(req, folio);
 		if (err == MARS_REISSUE) {
 			left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
-			folio_batch_release(&req->ready);
+			mars_put_ready(req, 0);
 			return native_piece(req, left, MARS_NATIVE_reissue);
 		}
 		if (err)
@@ -222,7 +241,7 @@ static int mars_drain(struct mars_request *req)
 		if (!mars_collect(req))
 			return head_missing(req);
 		err = drain_ready(req);
-		folio_batch_release(&req->ready);
+		mars_put_ready(req, 0);
 	}
 	return err == -EAGAIN ? 0 : err;
 }
@@ -289,6 +308,7 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->window = req->config.window_bytes;
 	req->batch = 0;
 	req->next = 0;
+	req->collided = ULONG_MAX;
 	req->vanished = 0;
 	req->nr_vanished = 0;
 	req->last_pos = iocb->ki_filp->f_ra.prev_pos;

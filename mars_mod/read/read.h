@@ -41,6 +41,7 @@
  * @end:	end of the range as last seen, bytes, exclusive
  * @next:	submission cursor: first page index not looked at yet
  * @limit:	page index after the range
+ * @collided:	where an insertion last met somebody else's folio at once
  * @starved:	no folio could be had or inserted for the page at @next
  * @vanished:	page index last found missing below @next
  * @nr_vanished: how often in a row
@@ -72,6 +73,7 @@ struct mars_request {
 	loff_t end;
 	pgoff_t next;
 	pgoff_t limit;
+	pgoff_t collided;
 	bool starved;
 	pgoff_t vanished;
 	unsigned int nr_vanished;
@@ -111,6 +113,7 @@ void mars_read_exit(void);
 /* classify.c */
 unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *missing);
 unsigned int mars_collect(struct mars_request *req);
+void mars_put_ready(struct mars_request *req, unsigned int keep);
 
 /* allocate.c */
 void mars_allocate(struct mars_request *req, unsigned long nr);
