@@ -8,6 +8,8 @@
  * queues the rest. Until that has run the directory of the old entry exists,
  * so attaching a device number that is on its way out waits for the queue.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/ftrace.h>
 #include <linux/namei.h>
 #include <linux/slab.h>

@@ -13,8 +13,7 @@
  * Those calls pass through the same entry; iocb->private, which no buffered
  * read uses, carries a token that sends them on to the native body. (The
  * return address would not do: a tail call or the function graph tracer hides
- * it.) This file is compiled without sibling-call optimisation all the same,
- * so that the in-flight reference is dropped after the native call.
+ * it.)
  *
  * Unloading: a read may sleep for seconds inside mars_filemap_read(), and
  * RCU-tasks does not wait for sleepers. So a reference on mars_inflight is
@@ -28,6 +27,8 @@
  * mars_mutex. The callback takes no lock; it is guarded against recursion,
  * which disables preemption, and reads the table of mounts under RCU.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/anon_inodes.h>
 #include <linux/blkdev.h>
 #include <linux/completion.h>
@@ -121,18 +122,14 @@ static enum mars_reason mars_gate(struct mars_mount *mount, struct kiocb *iocb,
 	struct mars_facts facts = {
 		.count = iov_iter_count(iter),
 		.pos = iocb->ki_pos,
+		.isize = i_size_read(inode),
 		.min_read_bytes = rcu_dereference(mount->config)->min_read_bytes,
+		.bad_flags = (iocb->ki_flags & ~MARS_IOCB_ALLOWED) || already_read,
+		.bad_iter = !user_backed_iter(iter) || iter->nofault || iov_iter_rw(iter) != READ,
+		.bad_context = mars_bad_context(),
+		.bad_file = mars_bad_file(iocb->ki_filp, inode),
 	};
 
-	/* Most reads end here, before anything else is looked at. */
-	if (facts.count < facts.min_read_bytes)
-		return MARS_NATIVE_small;
-	facts.isize = i_size_read(inode);
-	facts.bad_flags = (iocb->ki_flags & ~MARS_IOCB_ALLOWED) || already_read;
-	facts.bad_iter = !user_backed_iter(iter) || iter->nofault ||
-			 iov_iter_rw(iter) != READ;
-	facts.bad_context = mars_bad_context();
-	facts.bad_file = mars_bad_file(iocb->ki_filp, inode);
 	return mars_verdict(&facts);
 }
 
@@ -168,16 +165,43 @@ out:
 }
 
 /*
+ * Reads that are too short whatever else they are: by far the most, so they get
+ * by without the recursion guard. Nothing is called here that could be traced,
+ * and RCU waits for sections with preemption off.
+ */
+static __always_inline bool mars_is_short(const struct kiocb *iocb,
+					  const struct super_block *sb, size_t count)
+{
+	struct mars_mount *mount;
+	bool is_short = false;
+
+	preempt_disable_notrace();
+	mount = mars_mount_find(sb);
+	if (!mount || count < rcu_dereference_raw(mount->config)->min_read_bytes) {
+		is_short = true;
+		if (mount && iocb->private != &mars_native_token)
+			mars_stat_native(mount->stats, MARS_NATIVE_small);
+	}
+	preempt_enable_notrace();
+	return is_short;
+}
+
+/*
  * Cheapest first: an empty bucket, which is what a read on any other file
- * system finds, ends it with a handful of instructions.
+ * system finds, ends it with a handful of instructions. (The self-test puts
+ * something into the bucket that it uses.)
  */
 static void notrace mars_hook_entry(unsigned long ip, unsigned long parent_ip,
 				    struct ftrace_ops *op, struct ftrace_regs *fregs)
 {
 	struct kiocb *iocb = (struct kiocb *)mars_fregs_argument(fregs, 0);
+	const struct super_block *sb = file_inode(iocb->ki_filp)->i_sb;
+	const struct iov_iter *iter;
 
-	if (hlist_empty(mars_table_bucket(file_inode(iocb->ki_filp)->i_sb)) &&
-	    iocb->private != &mars_selftest_token)
+	if (hlist_empty(mars_table_bucket(sb)))
+		return;
+	iter = (const struct iov_iter *)mars_fregs_argument(fregs, 1);
+	if (iocb->private != &mars_selftest_token && mars_is_short(iocb, sb, iov_iter_count(iter)))
 		return;
 	mars_hook_decide(ip, parent_ip, fregs, iocb);
 }
@@ -190,6 +214,9 @@ static struct ftrace_ops mars_read_ops = {
 static const struct file_operations mars_selftest_fops = {
 	.owner = THIS_MODULE,
 };
+
+/* Makes the self-test's bucket not empty; no super block has its ->sb. */
+static struct mars_mount mars_selftest_entry;
 
 /*
  * One call of filemap_read() on an empty file that only this function can see.
@@ -213,7 +240,9 @@ static int mars_hook_selftest(void)
 	init_sync_kiocb(&iocb, file);
 	iocb.private = &mars_selftest_token;
 	WRITE_ONCE(mars_selftest_reached, false);
+	mars_table_add(&mars_selftest_entry, file_inode(file)->i_sb);
 	filemap_read(&iocb, &iter, 0);
+	mars_table_del(&mars_selftest_entry);
 	fput(file);
 	return READ_ONCE(mars_selftest_reached) ? 0 : -ENXIO;
 }

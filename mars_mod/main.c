@@ -2,6 +2,8 @@
 /*
  * MARS, the Multi-stage Accelerated Read Stack: module init and its mirror.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 

@@ -18,7 +18,8 @@
  * read another one. The hook and mars_mount_get() find mounts in the table
  * under RCU; the structure is freed after a grace period.
  */
-#include <linux/rculist.h>
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -27,7 +28,7 @@
 #include "mount.h"
 
 struct hlist_head mars_table[1 << MARS_TABLE_BITS];
-DEFINE_MUTEX(mars_mutex);
+DEFINE_MUTEX(mars_mutex); /* see above */
 
 static DEFINE_RAW_SPINLOCK(table_lock);
 static LIST_HEAD(mount_list);
@@ -38,21 +39,30 @@ static bool defaults_ready;
 static atomic_t mounts_alive;
 
 /**
- * mars_mount_find() - the enabled mount of a super block
- * @sb: super block, alive
+ * mars_table_add() - let the hook see a mount
+ * @mount: not in the table
+ * @sb: super block whose bucket it goes to
  *
- * Context: RCU read lock held; any preemption state.
- * Return: The mount, valid within the RCU section, or NULL.
+ * Context: Any but from within the table's lock.
  */
-struct mars_mount *mars_mount_find(const struct super_block *sb)
+void mars_table_add(struct mars_mount *mount, const struct super_block *sb)
 {
-	struct mars_mount *mount;
+	raw_spin_lock(&table_lock);
+	hlist_add_head_rcu(&mount->armed, mars_table_bucket(sb));
+	raw_spin_unlock(&table_lock);
+}
 
-	hlist_for_each_entry_rcu(mount, mars_table_bucket(sb), armed) {
-		if (READ_ONCE(mount->sb) == sb && mount->dev == sb->s_dev)
-			return mount;
-	}
-	return NULL;
+/**
+ * mars_table_del() - undo mars_table_add()
+ * @mount: in the table or not; free it after an RCU grace period only
+ *
+ * Context: Any but from within the table's lock.
+ */
+void mars_table_del(struct mars_mount *mount)
+{
+	raw_spin_lock(&table_lock);
+	hlist_del_init_rcu(&mount->armed);
+	raw_spin_unlock(&table_lock);
 }
 
 /**

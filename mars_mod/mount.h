@@ -6,9 +6,9 @@
 #define _MARS_MOUNT_H
 
 #include <linux/fs.h>
-#include <linux/hashtable.h>
 #include <linux/kobject.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/workqueue.h>
 
@@ -60,6 +60,7 @@ struct mars_mount {
 
 /* The hook peeks at a bucket before anything else: see hook.c. */
 extern struct hlist_head mars_table[1 << MARS_TABLE_BITS];
+/* Enabled flags, configurations, the hook's state: see mount.c. */
 extern struct mutex mars_mutex;
 
 /* mount.c: the table, enabling, configuration */
@@ -68,15 +69,37 @@ extern struct mutex mars_mutex;
  * mars_table_bucket() - where an enabled super block would be
  * @sb: super block
  *
+ * A super block is an allocation of one to two KiB, so the bits above those
+ * tell them apart, and cheaper than a real hash: this runs in every read.
+ *
  * Context: Any; RCU read lock to follow the chain.
  * Return: The bucket.
  */
-static inline struct hlist_head *mars_table_bucket(const struct super_block *sb)
+static __always_inline struct hlist_head *mars_table_bucket(const struct super_block *sb)
 {
-	return &mars_table[hash_ptr(sb, MARS_TABLE_BITS)];
+	return &mars_table[((unsigned long)sb >> 11) % ARRAY_SIZE(mars_table)];
 }
 
-struct mars_mount *mars_mount_find(const struct super_block *sb);
+/**
+ * mars_mount_find() - the enabled mount of a super block
+ * @sb: super block, alive
+ *
+ * Context: RCU read lock held, or preemption disabled.
+ * Return: The mount, valid within that section, or NULL.
+ */
+static __always_inline struct mars_mount *mars_mount_find(const struct super_block *sb)
+{
+	struct mars_mount *mount;
+
+	hlist_for_each_entry_rcu_notrace(mount, mars_table_bucket(sb), armed) {
+		if (READ_ONCE(mount->sb) == sb && mount->dev == sb->s_dev)
+			return mount;
+	}
+	return NULL;
+}
+
+void mars_table_add(struct mars_mount *mount, const struct super_block *sb);
+void mars_table_del(struct mars_mount *mount);
 struct mars_mount *mars_mount_get(const struct super_block *sb);
 void mars_mount_put(struct mars_mount *mount);
 int mars_mount_enable(struct mars_mount *mount, bool on);

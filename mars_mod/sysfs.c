@@ -176,7 +176,8 @@ static int default_store(struct kobject *kobj, int id, const char *buf, size_t l
 }
 
 #define MARS_KNOB(knob, dflt, least, greatest) \
-	MARS_ATTR(default_##knob##_attr, #knob, 0644, MARS_KNOB_##knob, default_show, default_store);
+	MARS_ATTR(default_##knob##_attr, #knob, 0644, MARS_KNOB_##knob, \
+		  default_show, default_store);
 #include <mars/knobs.def>
 #undef MARS_KNOB
 
@@ -316,7 +317,8 @@ static struct kobject *mounts_kobj;
  */
 int mars_sysfs_add_mount(struct mars_mount *mount)
 {
-	return kobject_add(&mount->kobj, mounts_kobj, "%u:%u", MAJOR(mount->dev), MINOR(mount->dev));
+	return kobject_add(&mount->kobj, mounts_kobj, "%u:%u",
+			   MAJOR(mount->dev), MINOR(mount->dev));
 }
 
 /**

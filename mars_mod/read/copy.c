@@ -44,8 +44,7 @@ static enum mars_stat origin(struct mars_request *req, pgoff_t index)
 /*
  * One folio. i_size is read after the uptodate check (see filemap_read(): a
  * page that was zero-filled beyond the old end must not be returned, one that
- * the new end covers must), and the barrier pairs with the one in
- * block_write_end() or iomap_write_end() between data and i_size.
+ * the new end covers must).
  */
 static int copy_folio(struct mars_request *req, struct folio *folio)
 {
@@ -57,6 +56,7 @@ static int copy_folio(struct mars_request *req, struct folio *folio)
 	isize = i_size_read(req->inode);
 	if (iocb->ki_pos >= isize)
 		return MARS_STOP;
+	/* Pairs with the barrier between data and i_size in the write path. */
 	smp_rmb();
 	end = min_t(loff_t, isize, iocb->ki_pos + iov_iter_count(req->iter));
 	offset = offset_in_folio(folio, iocb->ki_pos);

@@ -26,6 +26,7 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "../hook.h"
@@ -35,7 +36,7 @@
 /* The same page found missing this often in a row is left to the native path. */
 #define MARS_VANISHED_MAX 3
 /* A window shrunk because folios went before they were copied stays this large. */
-#define MARS_WINDOW_LEAST (1ULL << 20)
+#define MARS_WINDOW_LEAST ((u64)SZ_1M)
 
 static struct kmem_cache *request_cache;
 static atomic64_t last_id;
