@@ -27,7 +27,8 @@
 #include "hook.h"
 #include "mount.h"
 
-struct hlist_head mars_table[1 << MARS_TABLE_BITS];
+struct hlist_head mars_table[MARS_TABLE_SIZE];
+unsigned long mars_filter;
 DEFINE_MUTEX(mars_mutex); /* see above */
 
 static DEFINE_RAW_SPINLOCK(table_lock);
@@ -37,6 +38,27 @@ static bool global_enabled = true;
 static struct mars_config defaults;
 static bool defaults_ready;
 static atomic_t mounts_alive;
+
+static void table_add(struct mars_mount *mount, const struct super_block *sb)
+{
+	unsigned int slot = mars_table_slot(sb);
+
+	lockdep_assert_held(&table_lock);
+	hlist_add_head_rcu(&mount->armed, &mars_table[slot]);
+	WRITE_ONCE(mars_filter, mars_filter | 1UL << slot);
+}
+
+static void table_del(struct mars_mount *mount)
+{
+	unsigned long filter = 0;
+	unsigned int i;
+
+	lockdep_assert_held(&table_lock);
+	hlist_del_init_rcu(&mount->armed);
+	for (i = 0; i < MARS_TABLE_SIZE; i++)
+		filter |= hlist_empty(&mars_table[i]) ? 0 : 1UL << i;
+	WRITE_ONCE(mars_filter, filter);
+}
 
 /**
  * mars_table_add() - let the hook see a mount
@@ -48,7 +70,7 @@ static atomic_t mounts_alive;
 void mars_table_add(struct mars_mount *mount, const struct super_block *sb)
 {
 	raw_spin_lock(&table_lock);
-	hlist_add_head_rcu(&mount->armed, mars_table_bucket(sb));
+	table_add(mount, sb);
 	raw_spin_unlock(&table_lock);
 }
 
@@ -61,7 +83,7 @@ void mars_table_add(struct mars_mount *mount, const struct super_block *sb)
 void mars_table_del(struct mars_mount *mount)
 {
 	raw_spin_lock(&table_lock);
-	hlist_del_init_rcu(&mount->armed);
+	table_del(mount);
 	raw_spin_unlock(&table_lock);
 }
 
@@ -97,13 +119,7 @@ void mars_mount_put(struct mars_mount *mount)
 
 static bool any_armed(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(mars_table); i++) {
-		if (!hlist_empty(&mars_table[i]))
-			return true;
-	}
-	return false;
+	return READ_ONCE(mars_filter);
 }
 
 /**
@@ -128,10 +144,10 @@ int mars_mount_enable(struct mars_mount *mount, bool on)
 	if (!mount->sb) {
 		err = -ENODEV;
 	} else if (on && !mount->enabled) {
-		hlist_add_head_rcu(&mount->armed, mars_table_bucket(mount->sb));
+		table_add(mount, mount->sb);
 		mount->enabled = true;
 	} else if (!on && mount->enabled) {
-		hlist_del_init_rcu(&mount->armed);
+		table_del(mount);
 		mount->enabled = false;
 	}
 	raw_spin_unlock(&table_lock);
@@ -378,7 +394,7 @@ void mars_mount_unlink(struct mars_mount *mount)
 	mutex_lock(&mars_mutex);
 	raw_spin_lock(&table_lock);
 	list_del_init(&mount->list);
-	hlist_del_init_rcu(&mount->armed);
+	table_del(mount);
 	mount->enabled = false;
 	WRITE_ONCE(mount->sb, NULL);
 	raw_spin_unlock(&table_lock);
@@ -443,7 +459,7 @@ struct mars_mount *mars_mount_mark_gone(const struct super_block *sb)
 			found = mount;
 	}
 	if (found) {
-		hlist_del_init_rcu(&found->armed);
+		table_del(found);
 		WRITE_ONCE(found->sb, NULL);
 	}
 	raw_spin_unlock(&table_lock);

@@ -56,28 +56,40 @@ struct mars_mount {
 	char *path;
 };
 
-#define MARS_TABLE_BITS 6
+/* As many buckets as a word has bits: mars_filter has one for each. */
+#define MARS_TABLE_SIZE BITS_PER_LONG
 
-/* The hook peeks at a bucket before anything else: see hook.c. */
-extern struct hlist_head mars_table[1 << MARS_TABLE_BITS];
+extern struct hlist_head mars_table[MARS_TABLE_SIZE];
+/* Bit n: bucket n is not empty. The hook looks here before anything else. */
+extern unsigned long mars_filter;
 /* Enabled flags, configurations, the hook's state: see mount.c. */
 extern struct mutex mars_mutex;
 
-/* mount.c: the table, enabling, configuration */
-
 /**
- * mars_table_bucket() - where an enabled super block would be
+ * mars_table_slot() - number of the bucket of a super block
  * @sb: super block
  *
  * A super block is an allocation of one to two KiB, so the bits above those
  * tell them apart, and cheaper than a real hash: this runs in every read.
  *
- * Context: Any; RCU read lock to follow the chain.
- * Return: The bucket.
+ * Context: Any.
+ * Return: The number.
  */
-static __always_inline struct hlist_head *mars_table_bucket(const struct super_block *sb)
+static __always_inline unsigned int mars_table_slot(const struct super_block *sb)
 {
-	return &mars_table[((unsigned long)sb >> 11) % ARRAY_SIZE(mars_table)];
+	return ((unsigned long)sb >> 11) % MARS_TABLE_SIZE;
+}
+
+/**
+ * mars_may_be_enabled() - could this super block be in the table?
+ * @sb: super block
+ *
+ * Context: Any.
+ * Return: False when it is not there; true may be wrong.
+ */
+static __always_inline bool mars_may_be_enabled(const struct super_block *sb)
+{
+	return READ_ONCE(mars_filter) & (1UL << mars_table_slot(sb));
 }
 
 /**
@@ -91,7 +103,7 @@ static __always_inline struct mars_mount *mars_mount_find(const struct super_blo
 {
 	struct mars_mount *mount;
 
-	hlist_for_each_entry_rcu_notrace(mount, mars_table_bucket(sb), armed) {
+	hlist_for_each_entry_rcu_notrace(mount, &mars_table[mars_table_slot(sb)], armed) {
 		if (READ_ONCE(mount->sb) == sb && mount->dev == sb->s_dev)
 			return mount;
 	}
