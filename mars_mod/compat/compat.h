@@ -11,7 +11,7 @@
 #include <linux/pagemap.h>
 
 /* 7.x renamed the header of struct folio_batch. */
-#if __has_include("linux/folio_batch.h")
+#ifdef MARS_HAVE_FOLIO_BATCH_H
 #include <linux/folio_batch.h>
 #else
 #include <linux/pagevec.h>

@@ -20,6 +20,12 @@ flat() {
 	cat "$@" 2>/dev/null | tr -s ' \t\n' '   '
 }
 
+if [ -e "$tree/include/linux/folio_batch.h" ]; then
+	echo "-DMARS_HAVE_FOLIO_BATCH_H"
+elif [ ! -e "$tree/include/linux/pagevec.h" ]; then
+	fail "neither linux/folio_batch.h nor linux/pagevec.h"
+fi
+
 pagemap=$(flat "$tree/include/linux/pagemap.h")
 case $pagemap in
 *"filemap_alloc_folio(gfp_t gfp, unsigned int order);"* | \
