@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+#
+# What the guest's test files share. With MREAD_NATIVE set the module is never
+# loaded and nothing is expected of it: the data tests then run natively.
+
+SYS=/sys/fs/mars
+
+# There is no udev in the guest: libdevmapper makes the nodes itself.
+export DM_DISABLE_UDEV=1
+
+# Limits are for a machine of our own; others may share it. Instrumented kernels
+# (KASAN, lockdep) are several times slower still.
+TIME_FACTOR=3
+[ ! -e /sys/kernel/debug/kmemleak ] || TIME_FACTOR=12
+
+fail()
+{
+	echo "FAILED: $*"
+	exit 1
+}
+
+skip()
+{
+	echo "$*"
+	exit 77
+}
+
+native()
+{
+	[ -n "${MREAD_NATIVE-}" ]
+}
+
+uptime_cs()
+{
+	cut -d' ' -f1 /proc/uptime | tr -d .
+}
+
+# wait_for SECONDS COMMAND…: until it succeeds, or fail.
+wait_for()
+{
+	wait_end=$(($(uptime_cs) + $1 * TIME_FACTOR * 100))
+	shift
+	until "$@"; do
+		[ "$(uptime_cs)" -lt "$wait_end" ] || fail "waited too long for: $*"
+		sleep 0.1
+	done
+}
+
+gone()
+{
+	[ ! -e "$1" ]
+}
+
+exited()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+# Asleep without interruption: in D state, inside the kernel.
+asleep()
+{
+	grep -q '^State:[[:space:]]*D' "/proc/$1/status"
+}
+
+errno()
+{
+	case $1 in
+	0) echo 0 ;;
+	ENOENT) echo 2 ;;
+	EBUSY) echo 16 ;;
+	EEXIST) echo 17 ;;
+	EINVAL) echo 22 ;;
+	ERANGE) echo 34 ;;
+	ENAMETOOLONG) echo 36 ;;
+	EOPNOTSUPP) echo 95 ;;
+	*) fail "lib.sh does not know the errno $1" ;;
+	esac
+}
+
+# put FILE TEXT ERRNO: a write must end with exactly that errno (0: success).
+put()
+{
+	put_rc=0
+	mread put "$1" "$2" || put_rc=$?
+	[ "$put_rc" = "$(errno "$3")" ] || fail "writing '$2' to $1: errno $put_rc, expected $3"
+}
+
+mars_load()
+{
+	native || insmod /mars/mars.ko
+}
+
+mars_unload()
+{
+	native || rmmod mars
+}
+
+# The directory of the mounted file system at $1.
+entry()
+{
+	printf '%s/mounts/%s\n' "$SYS" "$(mountpoint -d "$1")"
+}
+
+mars_attach()
+{
+	native || put "$SYS/attach" "$1" 0
+}
+
+mars_on()
+{
+	native || put "$(entry "$1")/enabled" 1 0
+}
+
+mars_off()
+{
+	native || put "$(entry "$1")/enabled" 0 0
+}
+
+mars_stat()
+{
+	cat "$(entry "$1")/stats/$2"
+}
+
+# The kernel log from now on, for a test that expects a message.
+log_mark()
+{
+	LOG_MARK=$(dmesg | wc -l)
+}
+
+log_since()
+{
+	dmesg | tail -n "+$((LOG_MARK + 1))"
+}
+
+expect_log()
+{
+	log_since | grep -q "$1" ||
+		fail "the kernel log says nothing that matches '$1': $(log_since | tail -n 3)"
+}
+
+# dm_disk NAME DEVICE: a linear mapping, to suspend it or to spoil a sector.
+dm_disk()
+{
+	modprobe dm-mod 2>/dev/null || true
+	dmsetup create "$1" --table "0 $(blockdev --getsz "$2") linear $2 0"
+}
+
+# A suspended disk holds all I/O back until it is resumed.
+dm_stop()
+{
+	dmsetup suspend --noflush --nolockfs "$1"
+}
+
+dm_go()
+{
+	dmsetup resume "$1"
+}
+
+# mount_fs FS DISK MOUNTPOINT: makes the file system and mounts it.
+mount_fs()
+{
+	mkdir -p "$3"
+	mars-mkfs-mount "$1" "$2" "$3" >/dev/null
+}
+
+# mount_dm FS NAME MOUNTPOINT: the same on a mapping.
+mount_dm()
+{
+	mkdir -p "$3"
+	case $1 in
+	xfs) mkfs.xfs -q -f "/dev/mapper/$2" ;;
+	ext4) mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "/dev/mapper/$2" ;;
+	*) fail "mount_dm: $1 is neither xfs nor ext4" ;;
+	esac
+	mount -t "$1" "/dev/mapper/$2" "$3"
+}

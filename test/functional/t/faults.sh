@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+#
+# Reads against somebody who changes, kills, unmounts or unloads: one file
+# system, $FS, on a mapping named "slow", whose I/O can be held back; and another
+# of the same kind, /t2, on a disk of its own.
+
+FILE=/t/file SECONDS_EACH=12
+
+setup()
+{
+	dm_disk slow /dev/mars-disk0
+	mount_dm "$FS" slow /t
+	mread mkfile "$FILE" 300M --seed 21
+	mount_fs "$FS" 1 /t2
+	mread mkfile /t2/other 16M --seed 22
+	mars_load
+	mars_attach /t
+	mars_on /t
+	mars_attach /t2
+	mars_on /t2
+}
+
+t_truncate()
+{
+	mread truncrace /t/race --size 48M --low 0 --seconds $SECONDS_EACH
+	mread truncrace /t/race --size 64M --low 16M --len 48M --readers 1 --seconds $SECONDS_EACH
+	rm /t/race
+}
+
+t_append()
+{
+	mread appendrace /t/race --size 24M --seconds $SECONDS_EACH
+	rm /t/race
+}
+
+t_punch()
+{
+	mread punchrace /t/race --size 48M --seconds $SECONDS_EACH
+	rm /t/race
+}
+
+# begin_blocked: a cold read of the whole file that sleeps for the disk. Only the
+# file's pages are dropped: who waits for metadata cannot be killed, natively
+# neither. Nobody may sync while this lasts.
+begin_blocked()
+{
+	mread drop "$FILE"
+	trap 'dm_go slow || true' EXIT
+	dm_stop slow
+	mread bigread "$FILE" --seed 21 >/tmp/reader.log 2>&1 &
+	reader=$!
+	wait_for 30 asleep "$reader"
+}
+
+end_blocked()
+{
+	dm_go slow
+	wait_for 60 exited "$reader"
+	wait "$reader" || fail "the reader: $(cat /tmp/reader.log)"
+	grep -q "bytes right" /tmp/reader.log || fail "the reader: $(cat /tmp/reader.log)"
+}
+
+# SIGKILL ends a read that waits for the disk, before the disk answers; the
+# folios it left are read by the next one, and none stays locked.
+t_kill()
+{
+	begin_blocked
+	kill -9 "$reader"
+	wait_for 10 exited "$reader"
+	dm_go slow
+	mread fpos "$FILE" --seed 21 --chunk 16M
+	for i in 1 2 3 4 5 6 7 8; do
+		echo 3 >/proc/sys/vm/drop_caches
+		mread bigread "$FILE" --seed 21 >/dev/null 2>&1 &
+		reader=$!
+		sleep 0.0$i
+		kill -9 "$reader" 2>/dev/null || true
+		wait_for 10 exited "$reader"
+	done
+	mread rdcheck "$FILE" --seed 21 --min 1M --max 64M --count 4
+}
+
+# A signal without a handler that kills, sent to a read of a fast disk: the
+# file must be readable afterwards (above); here the exit is by SIGTERM.
+t_signal()
+{
+	begin_blocked
+	kill -TERM "$reader"
+	wait_for 10 exited "$reader"
+	dm_go slow
+	mread rdcheck "$FILE" --seed 21 --min 1M --max 64M --count 4
+}
+
+# The sector under 40 MiB fails: prefix, EIO, nothing written behind it.
+t_ioerror()
+{
+	bad=40M
+	sector=$(mread physical "$FILE" $bad)
+	size=$(blockdev --getsz /dev/mars-disk0)
+	good="0 $size linear /dev/mars-disk0 0"
+	dmsetup suspend slow
+	dmsetup load slow <<-TABLE
+		0 $sector linear /dev/mars-disk0 0
+		$sector 8 error
+		$((sector + 8)) $((size - sector - 8)) linear /dev/mars-disk0 $((sector + 8))
+	TABLE
+	dmsetup resume slow
+	rc=0
+	mread ioerror "$FILE" --bad $bad --seed 21 || rc=$?
+	dmsetup suspend slow
+	dmsetup load slow --table "$good"
+	dmsetup resume slow
+	[ "$rc" = 0 ] || return $rc
+	mread fpos "$FILE" --seed 21 --chunk 16M
+}
+
+# umount is never in the way, and the entry goes with the file system.
+t_umount()
+{
+	e=$(entry /t)
+	for i in 1 2 3 4 5 6 7 8; do
+		mread bigread "$FILE" --seed 21 --len 32M >/dev/null
+		umount /t || fail "umount number $i of an enabled mount failed"
+		# At once, without waiting for the old entry to go: every other time.
+		[ $((i % 2)) = 0 ] || native || wait_for 5 gone "$e"
+		mount -t "$FS" /dev/mapper/slow /t
+		mars_attach /t
+		native || [ "$(cat "$e/enabled")" = 0 ] || fail "a new entry was enabled"
+		mars_on /t
+		native || [ "$(mars_stat /t reads)" = 0 ] || fail "a new entry has old counters"
+		mread rdcheck "$FILE" --seed 21 --res cold --min 4M --max 16M --count 1
+	done
+}
+
+# Lazily unmounted while a reader has the file open: it reads on; the entry goes
+# when the last user has gone.
+t_lazy()
+{
+	e=$(entry /t)
+	rm -f /tmp/stop
+	mread loopread "$FILE" --seed 21 --stop /tmp/stop >/tmp/lazy.log 2>&1 &
+	reader=$!
+	sleep 1
+	umount -l /t || fail "umount -l failed"
+	sleep 2
+	exited "$reader" && fail "the reader died: $(cat /tmp/lazy.log)"
+	touch /tmp/stop
+	wait "$reader" || fail "the reader: $(cat /tmp/lazy.log)"
+	native || wait_for 10 gone "$e"
+	mount -t "$FS" /dev/mapper/slow /t
+	mars_attach /t
+	mars_on /t
+	mread rdcheck "$FILE" --seed 21 --res cold --min 4M --max 16M --count 2
+}
+
+# detach with a reader asleep inside does not wait for it.
+t_detach()
+{
+	native && skip "nothing to detach without MARS"
+	e=$(entry /t)
+	begin_blocked
+	timeout 20 mread put "$SYS/detach" /t || fail "detach failed or waited for a reader"
+	gone "$e" || fail "the entry is still there after detach"
+	end_blocked
+	MREAD_NATIVE=1 mread fpos "$FILE" --seed 21 --chunk 16M
+	mars_attach /t
+	mars_on /t
+}
+
+# rmmod waits for the reader that sleeps inside; meanwhile new reads are native.
+t_rmmod()
+{
+	native && skip "nothing to unload without MARS"
+	begin_blocked
+	rmmod mars >/tmp/rmmod.log 2>&1 &
+	remover=$!
+	sleep 3
+	exited "$remover" && fail "rmmod ended although a reader sleeps inside: $(cat /tmp/rmmod.log)"
+	timeout 20 mread bigread /t2/other --seed 22 --len 16M ||
+		fail "a new read does not end while rmmod waits"
+	end_blocked
+	wait_for 60 exited "$remover"
+	wait "$remover" || fail "rmmod: $(cat /tmp/rmmod.log)"
+	[ ! -e "$SYS" ] || fail "$SYS is still there after rmmod"
+	MREAD_NATIVE=1 mread fpos "$FILE" --seed 21 --chunk 16M
+	mars_load
+	mars_attach /t
+	mars_on /t
+	mread rdcheck "$FILE" --seed 21 --res cold --min 4M --max 16M --count 2
+}
+
+t setup 120 setup
+t truncate 120 t_truncate
+t append 90 t_append
+t punch 90 t_punch
+t kill 120 t_kill
+t signal 120 t_signal
+t ioerror 120 t_ioerror
+t umount 180 t_umount
+t lazy 90 t_lazy
+t detach 120 t_detach
+t rmmod 180 t_rmmod
