@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Bar charts by gnuplot: one a grid, whiskers from the lowest to the highest sample."""
+
+import shutil
+import subprocess
+
+from . import suites
+from .table import linux_setting
+
+COLOURS = ("#b0b0b0", "#5b7fa6", "#d1603d", "#e0a458", "#7a9e7e", "#8d6a9f")
+
+
+def series_of(grid):
+    """(title, function from a cell to the configuration shown)."""
+    series = [("Linux default", lambda cell: "linux-default")]
+    if any("linux-best" in cell for cell in grid["cells"]) and not grid["icount"]:
+        series.append(("Linux best of a sweep", lambda cell: cell.get("linux-best")))
+    names = []
+    for cell in grid["cells"]:
+        names += [name for name in cell["configs"] if name not in names]
+    for name in names:
+        if not name.startswith("linux-"):
+            series.append((name.replace("mars", "MARS", 1), lambda cell, name=name: name))
+    return series
+
+
+def label(cell):
+    parts = [suites.format_size(cell["size_bytes"]), cell["buffer"]]
+    if cell["hit_pct"] not in (0, 100):
+        parts.append(f"hit {cell['hit_pct']} %")
+    if "linux-best" in cell and len(cell["configs"]) > 2:
+        parts.append(f"best: {linux_setting(cell['linux-best'])}")
+    return "\\n".join(parts)
+
+
+def bar(cell, config, icount):
+    about = cell["configs"].get(config) if config else None
+    if not about:
+        return "NaN NaN NaN"
+    if icount:
+        return f"{1e6 / about['median']:.1f} {1e6 / about['max']:.1f} {1e6 / about['min']:.1f}"
+    return f"{about['median']:.1f} {about['min']:.1f} {about['max']:.1f}"
+
+
+def script(grid, pattern, env, target):
+    cells = [cell for cell in grid["cells"] if cell["pattern"] == pattern]
+    series = series_of(grid)
+    width = max(640, 160 + 28 * len(cells) * (len(series) + 1))
+    emulated = ", emulated machine" if env.get("machine_kind") == "emulated" else ""
+    lines = [
+        f'set terminal pngcairo size {width},480 noenhanced font "sans,10"',
+        "set encoding utf8",
+        f'set output "{target}"',
+        f'set title "{grid["suite"]}: {pattern} reads, {grid["profile"]}, {grid["fs"]}, '
+        f'{grid["kernel"]}{emulated}"',
+        f'set ylabel "{"instructions a read" if grid["icount"] else "MiB/s"}"',
+        "set style data histogram",
+        "set style histogram errorbars gap 1 linewidth 1",
+        "set style fill solid 0.9 border -1",
+        "set yrange [0:*]",
+        "set grid ytics",
+        "set key outside top center horizontal",
+        "set bmargin 5",
+        "$data << EOD",
+    ]
+    for cell in cells:
+        bars = " ".join(bar(cell, pick(cell), grid["icount"]) for _, pick in series)
+        lines.append(f'"{label(cell)}" {bars}')
+    lines.append("EOD")
+    plots = [
+        f'$data using {2 + 3 * i}:{3 + 3 * i}:{4 + 3 * i}:xtic(1) title "{title}" '
+        f'linecolor rgb "{COLOURS[i % len(COLOURS)]}"'
+        for i, (title, _) in enumerate(series)
+    ]
+    return "\n".join(lines) + "\nplot " + ", \\\n  ".join(plots) + "\n"
+
+
+def draw(grid, env, directory):
+    """Writes the charts of a grid; returns their paths."""
+    if not shutil.which("gnuplot"):
+        raise FileNotFoundError("gnuplot is not installed: no charts (test/setup installs it)")
+    paths = []
+    for pattern in sorted({cell["pattern"] for cell in grid["cells"]}):
+        name = "-".join((grid["suite"], pattern, grid["kernel"], grid["profile"], grid["fs"]))
+        target = directory / (name.replace("/", "_") + ".png")
+        text = script(grid, pattern, env, target)
+        target.with_suffix(".gnuplot").write_text(text, encoding="utf-8")
+        done = subprocess.run(["gnuplot", str(target.with_suffix(".gnuplot"))],
+                              capture_output=True, text=True, check=False)
+        if done.returncode or not target.exists():
+            raise RuntimeError(f"gnuplot could not draw {target}: {done.stderr.strip()}")
+        paths.append(target)
+    return paths

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The suites: each one a declaration of a grid of cells and of configurations.
+
+To add a suite, add a Suite to SUITES; nothing else needs to change as long as
+rdbench (the guest's program) knows the operation that it wants.
+"""
+
+from dataclasses import dataclass, replace
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Config:
+    """One way to serve a read: a read-ahead setting, a state of MARS, an operation.
+
+    name   as in results.csv: linux-default, linux-ra-<KiB>, mars, mars-<variant>, odirect ...
+    ra     "default" or KiB
+    mars   absent (not loaded), off (loaded, nothing enabled), other (enabled for another
+           mount), on (enabled here)
+    op     pread, odirect, willneed, random (FADV_RANDOM), mmap
+    knobs  (name, value) pairs written to the mount's entry while this configuration runs
+    """
+
+    name: str
+    ra: str = "default"
+    mars: str = "off"
+    op: str = "pread"
+    knobs: tuple = ()
+
+
+LINUX_DEFAULT = Config("linux-default")
+MARS = Config("mars", mars="on")
+
+
+def linux_ra(kib):
+    return Config(f"linux-ra-{kib}", ra=str(kib))
+
+
+def mars_variant(variant, **knobs):
+    """mars-<variant>: MARS with these knobs instead of their defaults."""
+    return Config(f"mars-{variant}", mars="on", knobs=tuple(sorted(knobs.items())))
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A grid (every combination of patterns, sizes, buffers, hit_pcts) times configs.
+
+    sweep       also measure Linux at every read_ahead_kb of the sweep
+    sweep_top   a thin sweep reaches at least this far (a stream profits from a window
+                beyond its request)
+    min_total   bytes that a sample reads at least, in requests of the cell's size
+    icount      run the guest on a virtual clock of one nanosecond an instruction, and
+                report instructions a read instead of MiB/s
+    other       the guest gets a second file system (for mars=other)
+    goals       configuration -> overhead in per cent that the suite is to stay within
+    """
+
+    name: str
+    title: str
+    sizes: tuple
+    patterns: tuple = ("random",)
+    buffers: tuple = ("reused", "fresh")
+    hit_pcts: tuple = (0,)
+    profiles: tuple = ("array", "ssd", "nvme")
+    fs: tuple = ("xfs",)
+    configs: tuple = (LINUX_DEFAULT, MARS)
+    sweep: bool = False
+    sweep_top: int = 0
+    min_total: int = 64 * MIB
+    min_requests: int = 1
+    file_size: int = 0
+    icount: bool = False
+    other: bool = False
+    goals: tuple = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of a grid."""
+
+    suite: str
+    pattern: str
+    size: int
+    hit_pct: int
+    buffer: str
+
+
+GRID_SIZES = (256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 128 * MIB)
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            name="random",
+            title="cold reads at random offsets",
+            sizes=GRID_SIZES,
+            sweep=True,
+        ),
+        Suite(
+            name="sequential",
+            title="cold reads from the beginning of a file on, in order",
+            patterns=("sequential",),
+            sizes=GRID_SIZES,
+            sweep=True,
+            sweep_top=8 * MIB,
+            min_total=256 * MIB,
+            min_requests=2,
+        ),
+        Suite(
+            name="small",
+            title="what small cached reads pay for MARS",
+            sizes=(4 * KIB, 64 * KIB),
+            buffers=("reused",),
+            hit_pcts=(100,),
+            profiles=("mem",),
+            fs=("xfs", "ext4"),
+            configs=(
+                Config("linux-default", mars="absent"),
+                Config("mars-loaded", mars="off"),
+                Config("mars-other", mars="other"),
+                MARS,
+            ),
+            min_total=2 * MIB,
+            min_requests=64,
+            file_size=64 * MIB,
+            icount=True,
+            other=True,
+            goals=(("mars-loaded", 0.0), ("mars-other", 2.0), ("mars", 4.0)),
+        ),
+    )
+}
+
+# Bytes of the file that is read: large enough that the requests of a sample lie far apart,
+# small enough to be written quickly. A profile that is not named here gets "default".
+FILE_SIZES = {"mem": 512 * MIB, "dir": 8 * GIB, "default": 2 * GIB}
+
+
+def file_size(suite, profile):
+    return suite.file_size or FILE_SIZES.get(profile, FILE_SIZES["default"])
+
+
+def cells_of(suite):
+    return [
+        Cell(suite.name, pattern, size, hit_pct, buffer)
+        for pattern in suite.patterns
+        for buffer in suite.buffers
+        for hit_pct in suite.hit_pcts
+        for size in suite.sizes
+    ]
+
+
+def total_of(suite, cell):
+    """Bytes that one sample of the cell reads: whole requests, enough to be timed."""
+    requests = max(-(-suite.min_total // cell.size), suite.min_requests)
+    return requests * cell.size
+
+
+def sweep_of(size, largest, thin, thin_top=0):
+    """read_ahead_kb values for one request size.
+
+    Whole: powers of two from 128 KiB to the largest request of the grid (so that the
+    best single setting is measured in every cell, not guessed). Thin: every other power,
+    to the request's own size, without 128 KiB, for which the default stands.
+    """
+    top = max(size, thin_top) if thin else largest
+    step = 4 if thin else 2
+    kib = 512 if thin else 128
+    values = []
+    while kib * KIB <= top:
+        values.append(kib)
+        kib *= step
+    if thin and size // KIB > 128:
+        values.append(size // KIB)
+    return sorted(set(values))
+
+
+def configs_of(suite, cell, thin):
+    configs = list(suite.configs)
+    if suite.sweep:
+        sweep = sweep_of(cell.size, max(suite.sizes), thin, suite.sweep_top)
+        configs[1:1] = [linux_ra(kib) for kib in sweep]
+    return configs
+
+
+def narrowed(suite, **changes):
+    """The suite with some of its axes replaced from the command line."""
+    return replace(suite, **{key: value for key, value in changes.items() if value})
+
+
+def parse_size(text):
+    unit = {"K": KIB, "M": MIB, "G": GIB}.get(text[-1:].upper(), 1)
+    digits = text[:-1] if unit != 1 else text
+    if not digits.isdigit():
+        raise ValueError(f'"{text}" is not a size: digits and at most one of K, M, G')
+    return int(digits) * unit
+
+
+def format_size(size):
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Text tables."""
+
+from . import suites
+from .summary import COMPARATORS, LOWEST_CELL
+
+# What a verdict should hang on at least; single samples differ by 20 to 30 % in a guest.
+ENOUGH_ROUNDS = 12
+
+
+def columns(lines):
+    """Lines of cells, aligned; the first line is the heading."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = []
+    for number, line in enumerate(lines):
+        text.append("  ".join(cell.rjust(width) for cell, width in zip(line, widths)).rstrip())
+        if number == 0:
+            text.append("  ".join("-" * width for width in widths))
+    return "\n".join(text)
+
+
+def kib(setting):
+    return suites.format_size(setting * suites.KIB) if setting else "default"
+
+
+def percent(value):
+    return f"{100 * value:.0f} %" if value < 9.995 else f"{value + 1:.0f} x"
+
+
+def rate(about):
+    if not about:
+        return "-"
+    return f"{about['median']:.0f} ({about['min']:.0f}-{about['max']:.0f})"
+
+
+def ratio(found):
+    return f"{found['ratio']:.2f} [{found['low']:.2f}, {found['high']:.2f}]" if found else "-"
+
+
+def linux_setting(config):
+    return kib(int(config.rsplit("-", 1)[1])) if config.startswith("linux-ra-") else "default"
+
+
+def read_row(cell, ours, cached):
+    configs = cell["configs"]
+    best = cell.get("linux-best")
+    found = cell["ratios"].get(ours, {})
+    noise = max(cell["aa"].values(), default=None)
+    line = [cell["buffer"], suites.format_size(cell["size_bytes"])]
+    if cached:
+        line.append(f"{cell['hit_pct']} %")
+    line += [
+        rate(configs.get("linux-default")),
+        rate(configs[best]) if best else "-",
+        linux_setting(best) if best else "-",
+    ]
+    if ours:
+        line += [rate(configs.get(ours))]
+        line += [ratio(found.get(name)) for name in COMPARATORS]
+    return line + [percent(noise) if noise is not None else "-"]
+
+
+def read_table(cells, ours):
+    cached = any(cell["hit_pct"] for cell in cells)
+    heading = ["buffer", "request"] + (["hit"] if cached else []) + [
+        "Linux default", "Linux best", "at"]
+    if ours:
+        heading += [ours, f"{ours}/default", f"{ours}/best", f"{ours}/best single"]
+    heading.append("A/A")
+    return columns([heading] + [read_row(cell, ours, cached) for cell in cells])
+
+
+def others_table(cells):
+    """Medians of every configuration outside the sweep, when there are more than the usual."""
+    names = []
+    for cell in cells:
+        names += [name for name in cell["configs"]
+                  if name not in names and not name.startswith("linux-ra-")]
+    if set(names) <= {"linux-default", "mars"}:
+        return []
+    names.sort(key=lambda name: (name != "linux-default", not name.startswith("mars"), name))
+    lines = [["buffer", "request", "hit"] + names]
+    for cell in cells:
+        medians = [cell["configs"].get(name) for name in names]
+        lines.append([cell["buffer"], suites.format_size(cell["size_bytes"]),
+                      f"{cell['hit_pct']} %"] +
+                     [f"{about['median']:.0f}" if about else "-" for about in medians])
+    return ["every configuration outside the sweep, median MiB/s", columns(lines), ""]
+
+
+def verdict_lines(grid, ours):
+    for name, verdict in grid["verdicts"].get(ours, {}).items():
+        if verdict is None:
+            continue
+        word = "not slower" if verdict["not_slower"] else "NOT shown to be not slower"
+        if verdict["rounds"] < ENOUGH_ROUNDS:
+            word += f" ({verdict['rounds']} rounds only, a verdict needs {ENOUGH_ROUNDS})"
+        yield (f"{ours} against {name}: geometric mean {verdict['geomean']:.2f} over "
+               f"{verdict['cells']} cells, {len(verdict['slower'])} of them surely below "
+               f"{LOWEST_CELL}: {word}")
+        for cell in verdict["slower"]:
+            yield (f"    slower: {cell['pattern']} {suites.format_size(cell['size_bytes'])} "
+                   f"{cell['buffer']}: {ratio(cell)} against {cell['against']}")
+
+
+def reads(grid):
+    """Tables of a grid measured in MiB/s."""
+    text = []
+    ours_all = list(grid["verdicts"]) or [None]
+    for pattern in sorted({cell["pattern"] for cell in grid["cells"]}):
+        cells = [cell for cell in grid["cells"] if cell["pattern"] == pattern]
+        for ours in ours_all:
+            text += [f"{pattern} reads, MiB/s, median (lowest-highest) of "
+                     f"{rounds_of(cells)} rounds; ratios with 95 % interval",
+                     read_table(cells, ours), ""]
+        text += others_table(cells)
+    single = grid["linux-best-single"]
+    if single:
+        setting = single["read_ahead_kb"]
+        name = setting if setting == "default" else kib(setting)
+        text.append(f"Linux best single: read-ahead {name} for the whole grid")
+    for ours in ours_all:
+        text += list(verdict_lines(grid, ours))
+    return text
+
+
+def rounds_of(cells):
+    counts = {about["n"] for cell in cells for about in cell["configs"].values()}
+    return str(counts.pop()) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+
+
+def instructions(grid):
+    """The table of a grid measured on the virtual clock: instructions a read."""
+    suite = suites.SUITES.get(grid["suite"])
+    goals = dict(suite.goals) if suite else {}
+    order = [config.name for config in suite.configs] if suite else []
+    lines = [["request", "state", "instructions a read", "more", "goal", "result"]]
+    for cell in grid["cells"]:
+        base = cell["configs"].get("linux-default")
+        for config in sorted(cell["configs"], key=lambda c: order.index(c) if c in order else 99):
+            about = cell["configs"][config]
+            cost = 1e6 / about["median"]
+            line = [suites.format_size(cell["size_bytes"]), config,
+                    f"{cost:.0f} ({1e6 / about['max']:.0f}-{1e6 / about['min']:.0f})"]
+            more = 100 * (base["median"] / about["median"] - 1) if base else None
+            line.append(f"{more:+.2f} %" if base and config != "linux-default" else "-")
+            goal = goals.get(config)
+            line.append(f"<= {goal:.0f} %" if goal is not None else "-")
+            # A tenth of a per cent is what a timer interrupt more or less makes.
+            met = "" if goal is None or more is None else "met" if more <= goal + 0.1 else "MISSED"
+            lines.append(line + [met])
+    return [columns(lines)]
+
+
+def environment(env):
+    """The lines that every result is printed with."""
+    ra = env.get("ra_default", "unknown")
+    lines = [
+        f"kernel {env.get('kernel_release')}, {env.get('fstype')}, read-ahead default {ra} KiB, "
+        f"{env.get('cpus')} CPUs ({env.get('cpu_model')}), "
+        f"{int(env.get('mem_kb', 0)) >> 10} MiB of memory, THP {env.get('thp')}",
+        f"CPU copies with {copy_flags(env)}; MARS {env.get('mars_version', 'not loaded')}"
+        + knobs(env),
+    ]
+    if env.get("machine_kind") == "emulated":
+        lines.append("This is an EMULATED machine with simulated devices: compare the columns "
+                     "with one another, not with figures of real hardware.")
+    elif env.get("machine_kind") == "virtual":
+        lines.append("This is a virtual machine: others may share its CPUs and its devices.")
+    return lines
+
+
+def copy_flags(env):
+    flags = [flag for flag in ("erms", "fsrm") if flag in env.get("cpu_flags", "").split()]
+    return "+".join(flags) or "neither ERMS nor FSRM"
+
+
+def knobs(env):
+    prefix = "mars_default_"
+    known = [f"{key[len(prefix):]}={value}" for key, value in env.items()
+             if key.startswith(prefix)]
+    return ": " + " ".join(known) if known else ""
+
+
+def grid_text(grid, env):
+    """Everything about one grid, as printed."""
+    text = [f"== {grid['suite']}: {grid['profile']}, {grid['fs']}, {grid['kernel']} =="]
+    text += environment(env) + [""]
+    text += instructions(grid) if grid["icount"] else reads(grid)
+    if grid["aa"]:
+        text.append(f"A/A noise (a configuration against itself): median "
+                    f"{percent(grid['aa']['median'])}, highest {percent(grid['aa']['max'])} "
+                    f"over {grid['aa']['n']} pairs")
+    return "\n".join(text) + "\n"

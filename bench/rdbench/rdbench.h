@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * rdbench: takes a plan of timed reads, one line a sample, and carries it out.
+ * It decides nothing: which configuration, which size, which order are the
+ * plan's business (bench/run writes it), so that a new suite needs no change here.
+ */
+#ifndef RDBENCH_H
+#define RDBENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGE 4096ULL
+#define MAX_KNOBS 16
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define STR_MAX 256
+
+/* Where the file lives and which sysfs files belong to it. */
+struct target {
+	char dir[STR_MAX];
+	char dev[32];		/* major:minor of the superblock */
+	char fstype[32];
+	char source[STR_MAX];
+	char ra_path[STR_MAX];	/* read_ahead_kb that this mount obeys, or "" */
+	char stat_path[STR_MAX];/* stat of the device that holds the data, or "" */
+};
+
+enum mars_state {
+	MARS_ABSENT,	/* module not loaded */
+	MARS_OFF,	/* loaded and attached here, nothing enabled */
+	MARS_OTHER,	/* enabled for another mount, not for this one */
+	MARS_ON,	/* enabled for this mount */
+};
+
+struct knob {
+	char name[64];
+	char value[64];
+};
+
+struct sample {
+	long id;
+	char ra[32];		/* "default" or KiB */
+	enum mars_state mars;
+	bool sequential;
+	bool fresh;
+	char op[16];		/* pread, odirect, willneed, random, mmap */
+	uint64_t size, total, seed;
+	unsigned int hit_pct;
+	uint64_t hit_run;
+	struct knob knobs[MAX_KNOBS];
+	int nr_knobs;
+};
+
+struct range {
+	uint64_t off, len;
+};
+
+struct result {
+	uint64_t bytes, reads;
+	double seconds;
+	long long sectors;	/* -1: not known */
+	uint64_t resident_pages;
+	long long mars_reads, mars_missed;
+};
+
+/* main.c */
+void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+int read_text(const char *path, char *buf, size_t len);
+void write_text(const char *path, const char *text);
+uint64_t parse_size(const char *text);
+double now(void);
+uint64_t rng_next(uint64_t *state);
+
+/* target.c */
+void target_find(struct target *t, const char *dir, const char *data_dev);
+void target_set_ra(const struct target *t, const char *value);
+const char *target_ra_default(const struct target *t);
+long long target_sectors(const struct target *t);
+
+/* mars.c */
+void mars_setup(const char *module, const struct target *here, const struct target *other);
+void mars_set(const struct sample *s);
+long long mars_stat(const char *name);
+void mars_restore(void);
+
+/* cold.c */
+void cold_setup(int fd, const char *path, bool whole_machine);
+void cold_prepare(const struct sample *s, const struct range *r, size_t nr);
+uint64_t cold_resident(const struct range *r, size_t nr);
+
+/* plan.c */
+void plan_run(const char *plan, const struct target *t, double budget, int need);
+
+/* sample.c */
+void sample_setup(const char *path);
+void sample_run(const struct sample *s, const struct target *t, struct result *res);
+
+#endif
