@@ -8,6 +8,9 @@ SRC := /usr/src/mars-$(VERSION)
 
 # A kernel that is not in kconfig/kernels.list: BZIMAGE=, MODULES= and KDIR=.
 ifneq ($(BZIMAGE),)
+ifeq ($(and $(MODULES),$(filter command environment,$(firstword $(origin KDIR)))),)
+$(error BZIMAGE= needs MODULES= (its module directory) and KDIR= (its build directory) too)
+endif
 suite := --foreign $(BZIMAGE) $(MODULES) $(KDIR)
 else
 suite := $(foreach k,$(KERNELS),--kernel $(k))

@@ -139,22 +139,33 @@ expect_log()
 		fail "the kernel log says nothing that matches '$1': $(log_since | tail -n 3)"
 }
 
-# dm_disk NAME DEVICE: a linear mapping, to suspend it or to spoil a sector.
+# dm_disk NAME DEVICE: a linear mapping, to hold its I/O back or spoil a sector.
 dm_disk()
 {
-	modprobe dm-mod 2>/dev/null || true
+	modprobe -a -q dm-mod dm-delay 2>/dev/null || true
 	dmsetup create "$1" --table "0 $(blockdev --getsz "$2") linear $2 0"
+	echo "$2" >"/tmp/dm.$1"
 }
 
-# A suspended disk holds all I/O back until it is resumed.
+dm_table()
+{
+	dmsetup suspend --nolockfs "$1"
+	dmsetup load "$1" --table "$2"
+	dmsetup resume "$1"
+}
+
+# dm_stop NAME: from now on no read ends, until dm_go. (A suspended mapping would
+# not do: it fails read-ahead at once.) Changing the table back ends what waits.
 dm_stop()
 {
-	dmsetup suspend --noflush --nolockfs "$1"
+	dm_dev=$(cat "/tmp/dm.$1")
+	dm_table "$1" "0 $(blockdev --getsz "$dm_dev") delay $dm_dev 0 600000 $dm_dev 0 0"
 }
 
 dm_go()
 {
-	dmsetup resume "$1"
+	dm_dev=$(cat "/tmp/dm.$1")
+	dm_table "$1" "0 $(blockdev --getsz "$dm_dev") linear $dm_dev 0"
 }
 
 # mount_fs FS DISK MOUNTPOINT: makes the file system and mounts it.

@@ -272,7 +272,7 @@ t_storm()
 {
 	for n in 1 2 3 4; do
 		(
-			for i in $(seq 12); do
+			for i in $(seq 6); do
 				mread put "$SYS/attach" /e || true
 				mread put "$(entry /e)/enabled" $((i % 2)) || true
 				mread put "$SYS/enabled" $((n % 2)) || true

@@ -22,13 +22,13 @@ setup()
 	mars_on /t
 }
 
-t_cold() { mread rdcheck "$BIG" --seed 11 --res cold --min 1M --count "$(more 12)" --rng 1; }
-t_warm() { mread rdcheck "$BIG" --seed 11 --res warm --min 1M --count "$(more 12)" --rng 2; }
-t_prefix() { mread rdcheck "$BIG" --seed 11 --res prefix --min 1M --count "$(more 8)" --rng 3; }
-t_suffix() { mread rdcheck "$BIG" --seed 11 --res suffix --min 1M --count "$(more 8)" --rng 4; }
-t_scatter() { mread rdcheck "$BIG" --seed 11 --res scatter --min 1M --count "$(more 8)" --rng 5; }
+t_cold() { mread rdcheck "$BIG" --seed 11 --res cold --min 1M --count "$(more 8)" --rng 1; }
+t_warm() { mread rdcheck "$BIG" --seed 11 --res warm --min 1M --count "$(more 8)" --rng 2; }
+t_prefix() { mread rdcheck "$BIG" --seed 11 --res prefix --min 1M --count "$(more 6)" --rng 3; }
+t_suffix() { mread rdcheck "$BIG" --seed 11 --res suffix --min 1M --count "$(more 6)" --rng 4; }
+t_scatter() { mread rdcheck "$BIG" --seed 11 --res scatter --min 1M --count "$(more 6)" --rng 5; }
 t_small() { mread rdcheck "$BIG" --seed 11 --min 1 --max 4M --count "$(more 60)" --rng 6; }
-t_huge() { mread rdcheck "$BIG" --seed 11 --min 290M --max 300M --count "$(more 4)" --rng 7; }
+t_huge() { mread rdcheck "$BIG" --seed 11 --min 290M --max 300M --count "$(more 3)" --rng 7; }
 t_read() { mread rdcheck "$BIG" --seed 11 --how read --max 64M --count "$(more 20)" --rng 8; }
 t_readv() { mread rdcheck "$BIG" --seed 11 --how readv --max 64M --count "$(more 20)" --rng 9; }
 t_preadv() { mread rdcheck "$BIG" --seed 11 --how preadv --max 64M --count "$(more 20)" --rng 10; }
@@ -65,13 +65,13 @@ t_flags() { mread flags "$BIG" --seed 11; }
 readers()
 {
 	disk=$(mountpoint -d /t)
-	mread mkfile /t/readers 128M --seed 15
+	mread mkfile /t/readers 64M --seed 15
 	mread readers /t/readers --nr "$1" --disk "$disk" --seed 15 --chunk "$2"
 	rm /t/readers
 }
 
-t_readers2() { readers 2 128M; readers 2 7M; }
-t_readers8() { readers 8 128M; readers 8 3000001; }
+t_readers2() { readers 2 64M; readers 2 7M; }
+t_readers8() { readers 8 64M; readers 8 3000001; }
 
 # Each value that shapes a read, at both ends of its range and beside it.
 t_knobs()
@@ -153,8 +153,8 @@ t_pressure()
 	fallocate -l "$(awk '/MemAvailable/ { printf "%.0f", ($2 - 200000) * 1024 }' /proc/meminfo)" \
 		/fill/filler
 	rc=0
-	mread fpos "$BIG" --seed 11 --chunk 16M || rc=$?
-	mread fpos "$BIG" --seed 11 --chunk 100000001 || rc=$?
+	mread bigread "$BIG" --seed 11 --len 100000001 || rc=$?
+	mread fpos "$ODD" --seed 13 --chunk 3M || rc=$?
 	umount /fill
 	return "$rc"
 }

@@ -5,7 +5,7 @@
 # system, $FS, on a mapping named "slow", whose I/O can be held back; and another
 # of the same kind, /t2, on a disk of its own.
 
-FILE=/t/file SECONDS_EACH=12
+FILE=/t/file SECONDS_EACH=8
 
 setup()
 {
@@ -98,20 +98,12 @@ t_ioerror()
 	bad=40M
 	sector=$(mread physical "$FILE" $bad)
 	size=$(blockdev --getsz /dev/mars-disk0)
-	good="0 $size linear /dev/mars-disk0 0"
-	dmsetup suspend slow
-	dmsetup load slow <<-TABLE
-		0 $sector linear /dev/mars-disk0 0
-		$sector 8 error
-		$((sector + 8)) $((size - sector - 8)) linear /dev/mars-disk0 $((sector + 8))
-	TABLE
-	dmsetup resume slow
-	rc=0
-	mread ioerror "$FILE" --bad $bad --seed 21 || rc=$?
-	dmsetup suspend slow
-	dmsetup load slow --table "$good"
-	dmsetup resume slow
-	[ "$rc" = 0 ] || return $rc
+	trap 'dm_go slow || true' EXIT
+	dm_table slow "0 $sector linear /dev/mars-disk0 0
+$sector 8 error
+$((sector + 8)) $((size - sector - 8)) linear /dev/mars-disk0 $((sector + 8))"
+	mread ioerror "$FILE" --bad $bad --seed 21
+	dm_go slow
 	mread fpos "$FILE" --seed 21 --chunk 16M
 }
 

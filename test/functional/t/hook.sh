@@ -7,7 +7,8 @@ TRACE=/sys/kernel/tracing
 
 setup()
 {
-	mount_fs xfs 0 /x
+	dm_disk slow /dev/mars-disk0
+	mount_dm xfs slow /x
 	mread mkfile /x/file 64M --seed 51
 	mars_load
 	mars_attach /x
@@ -85,8 +86,13 @@ t_kprobe_owns()
 	mars_on /x
 	hook_is armed
 	reads_rise_by 1
-	# Armed, MARS is the owner; its refusal harms nobody.
-	! insmod /mars/test/kmod/mars_test_kprobe.ko 2>/dev/null || fail "both own the function"
+	# Armed, MARS is the owner. Whether the kernel refuses the kprobe then, or
+	# (7.x) takes it by other means, MARS goes on reading.
+	insmod /mars/test/kmod/mars_test_kprobe.ko && echo "the kprobe was taken too" ||
+		echo "the kprobe was refused"
+	hook_is armed
+	reads_rise_by 1
+	rmmod mars_test_kprobe 2>/dev/null || true
 	reads_rise_by 1
 	mars_off /x
 }
@@ -160,18 +166,26 @@ t_idle_costs_nothing()
 	! grep -q '^filemap_read ' $list || fail "disarmed, but: $(grep '^filemap_read ' $list)"
 }
 
-# Every stage reports, all under the id of the one read.
+# Every stage reports, all under the id of the one read. The disk is held back
+# until the reader waits for it: one that answers at once is never waited for.
 t_trace()
 {
 	mars_on /x
-	echo 3 >/proc/sys/vm/drop_caches
+	mread drop /x/file
 	echo 8192 >"$TRACE/buffer_size_kb"
 	echo >"$TRACE/trace"
 	echo 1 >"$TRACE/events/mars/enable"
-	mread bigread /x/file --seed 51 --len 32M
+	trap 'dm_go slow || true' EXIT
+	dm_stop slow
+	mread bigread /x/file --seed 51 --len 32M &
+	reader=$!
+	wait_for 30 asleep "$reader"
+	dm_go slow
+	wait "$reader"
 	echo 0 >"$TRACE/events/mars/enable"
 	mars_off /x
 	sed -n 's/^.*: \(mars_[a-z_]*\): /\1 /p' "$TRACE/trace" | tr ',' ' ' >/tmp/events
+	cut -d ' ' -f 1 /tmp/events | sort | uniq -c
 	[ "$(grep -c '^mars_read_start ' /tmp/events)" = 1 ] || fail "not one mars_read_start: $(head -n 3 /tmp/events)"
 	id=$(sed -n 's/^mars_read_start .*id=\([^ ]*\).*/\1/p' /tmp/events)
 	[ -n "$id" ] || fail "mars_read_start prints no id=: $(head -n 1 /tmp/events)"
@@ -202,21 +216,20 @@ t_bpftrace()
 	command -v bpftrace >/dev/null || skip "no bpftrace for this kernel"
 	bpftrace --info 2>&1 | grep -q 'tracepoint: yes' || skip "bpftrace cannot work on this kernel: $(bpftrace --info 2>&1 | grep -m1 tracepoint)"
 	mars_on /x
-	bpftrace /mars/test/stages.bt >/tmp/bt.log 2>&1 &
-	bt=$!
-	wait_for 60 grep -q 'Tracing' /tmp/bt.log
-	for _ in 1 2 3; do
-		echo 3 >/proc/sys/vm/drop_caches
-		mread bigread /x/file --seed 51 --len 32M
-	done
-	kill -INT "$bt"
-	wait_for 60 exited "$bt"
+	cat >/tmp/three <<-'SCRIPT'
+		for _ in 1 2 3; do
+			mread drop /x/file
+			mread bigread /x/file --seed 51 --len 32M || exit 1
+		done
+	SCRIPT
+	bpftrace -o /tmp/bt.log -c "/bin/sh /tmp/three" /mars/test/stages.bt
 	mars_off /x
 	cat /tmp/bt.log
-	for stage in classify allocate insert submit wait copy; do
-		grep -q "$stage" /tmp/bt.log || fail "stages.bt shows nothing of $stage"
+	for stage in classify allocate insert submit copy; do
+		grep -q "^$stage  *[1-9][0-9]*  *[1-9]" /tmp/bt.log || fail "stages.bt shows nothing of $stage"
 	done
-	grep -q 'reads.*3' /tmp/bt.log || fail "stages.bt does not show three reads"
+	grep -q '^wait ' /tmp/bt.log || fail "stages.bt has no line for wait"
+	grep -q '^reads: 3 ' /tmp/bt.log || fail "stages.bt does not show three reads"
 }
 
 t_unload()
