@@ -162,27 +162,34 @@ static const struct attribute_group root_group = { .attrs = root_attrs };
 
 /* /sys/fs/mars/defaults/ */
 
+static ssize_t emit_knob(char *buf, enum mars_knob knob, u64 value)
+{
+	const char *word = mars_knob_word(knob, value);
+
+	return word ? sysfs_emit(buf, "%s\n", word) : sysfs_emit(buf, "%llu\n", value);
+}
+
 static ssize_t default_show(struct kobject *kobj, int id, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", mars_default(id));
+	return emit_knob(buf, id, mars_default(id));
 }
 
 static int default_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
 	u64 value;
-	int err = mars_parse_size(buf, len, &value);
+	int err = mars_knob_parse(id, buf, len, &value);
 
 	return err ?: mars_set_default(id, value);
 }
 
-#define MARS_KNOB(knob, dflt, least, greatest) \
+#define MARS_KNOB(knob, kind, dflt, least, greatest) \
 	MARS_ATTR(default_##knob##_attr, #knob, 0644, MARS_KNOB_##knob, \
 		  default_show, default_store);
 #include <mars/knobs.def>
 #undef MARS_KNOB
 
 static struct attribute *defaults_attrs[] = {
-#define MARS_KNOB(knob, dflt, least, greatest) &default_##knob##_attr.attr,
+#define MARS_KNOB(knob, kind, dflt, least, greatest) &default_##knob##_attr.attr,
 #include <mars/knobs.def>
 #undef MARS_KNOB
 	NULL
@@ -220,13 +227,13 @@ static int mount_enabled_store(struct kobject *kobj, int id, const char *buf, si
 
 static ssize_t knob_show(struct kobject *kobj, int id, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", mars_mount_knob(to_mount(kobj), id));
+	return emit_knob(buf, id, mars_mount_knob(to_mount(kobj), id));
 }
 
 static int knob_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
 	u64 value;
-	int err = mars_parse_size(buf, len, &value);
+	int err = mars_knob_parse(id, buf, len, &value);
 
 	return err ?: mars_mount_set_knob(to_mount(kobj), id, value);
 }
@@ -234,7 +241,7 @@ static int knob_store(struct kobject *kobj, int id, const char *buf, size_t len)
 MARS_ATTR(path_attr, "path", 0444, 0, path_show, NULL);
 MARS_ATTR(fstype_attr, "fstype", 0444, 0, fstype_show, NULL);
 MARS_ATTR(mount_enabled_attr, "enabled", 0644, 0, mount_enabled_show, mount_enabled_store);
-#define MARS_KNOB(knob, dflt, least, greatest) \
+#define MARS_KNOB(knob, kind, dflt, least, greatest) \
 	MARS_ATTR(knob##_attr, #knob, 0644, MARS_KNOB_##knob, knob_show, knob_store);
 #include <mars/knobs.def>
 #undef MARS_KNOB
@@ -243,7 +250,7 @@ static struct attribute *mount_attrs[] = {
 	&path_attr.attr,
 	&fstype_attr.attr,
 	&mount_enabled_attr.attr,
-#define MARS_KNOB(knob, dflt, least, greatest) &knob##_attr.attr,
+#define MARS_KNOB(knob, kind, dflt, least, greatest) &knob##_attr.attr,
 #include <mars/knobs.def>
 #undef MARS_KNOB
 	NULL

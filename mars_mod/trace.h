@@ -145,7 +145,7 @@ DEFINE_EVENT(mars_span, mars_wait,
 	TP_PROTO(u64 id, pgoff_t index, unsigned long nr, u64 ns),
 	TP_ARGS(id, index, nr, ns));
 
-TRACE_EVENT(mars_copy,
+DECLARE_EVENT_CLASS(mars_bytes,
 	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),
 	TP_ARGS(id, pos, bytes, ns),
 	TP_STRUCT__entry(
@@ -163,6 +163,20 @@ TRACE_EVENT(mars_copy,
 	TP_printk("id=%llu pos=%lld bytes=%zu ns=%llu", __entry->id,
 		  __entry->pos, __entry->bytes, __entry->ns)
 );
+
+DEFINE_EVENT(mars_bytes, mars_copy,
+	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),
+	TP_ARGS(id, pos, bytes, ns));
+
+/* Copied out of order: early_copy=any. */
+DEFINE_EVENT(mars_bytes, mars_early_copy,
+	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),
+	TP_ARGS(id, pos, bytes, ns));
+
+/* pos: the file position whose byte goes to the buffer's page. */
+DEFINE_EVENT(mars_bytes, mars_fault_in,
+	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),
+	TP_ARGS(id, pos, bytes, ns));
 
 #endif /* _MARS_TRACE_H */
 

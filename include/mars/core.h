@@ -10,6 +10,13 @@
 
 /* core/knobs.c */
 
+enum mars_early_copy {
+#define MARS_EARLY_COPY(word) MARS_EARLY_COPY_##word,
+#include <mars/knobs.def>
+#undef MARS_EARLY_COPY
+	MARS_NR_EARLY_COPY
+};
+
 /**
  * struct mars_config - one mount's knobs, published whole
  *
@@ -17,13 +24,13 @@
  * read copies the one it starts with.
  */
 struct mars_config {
-#define MARS_KNOB(name, dflt, least, greatest) u64 name;
+#define MARS_KNOB(name, kind, dflt, least, greatest) u64 name;
 #include <mars/knobs.def>
 #undef MARS_KNOB
 };
 
 enum mars_knob {
-#define MARS_KNOB(name, dflt, least, greatest) MARS_KNOB_##name,
+#define MARS_KNOB(name, kind, dflt, least, greatest) MARS_KNOB_##name,
 #include <mars/knobs.def>
 #undef MARS_KNOB
 	MARS_NR_KNOBS
@@ -33,6 +40,8 @@ void mars_config_init(struct mars_config *config);
 u64 mars_config_get(const struct mars_config *config, enum mars_knob knob);
 const char *mars_config_set(struct mars_config *config, enum mars_knob knob, u64 value);
 int mars_parse_size(const char *text, size_t len, u64 *value);
+int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *value);
+const char *mars_knob_word(enum mars_knob knob, u64 value);
 
 /* core/verdict.c */
 
@@ -82,9 +91,9 @@ unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
 #define MARS_RUNS_MAX 128
 
 /**
- * struct mars_run - pages that one read brought in, [start, end)
- * @start:	first page index
- * @end:	page index after the last
+ * struct mars_run - a range, [start, end)
+ * @start:	first page index, or file position in bytes
+ * @end:	the one after the last
  */
 struct mars_run {
 	u64 start;
@@ -109,5 +118,27 @@ bool mars_runs_push(struct mars_runs *runs, u64 start, u64 end);
 void mars_runs_retire(struct mars_runs *runs, u64 index);
 void mars_runs_rewind(struct mars_runs *runs, u64 index);
 bool mars_runs_contain(const struct mars_runs *runs, u64 index);
+bool mars_runs_last(const struct mars_runs *runs, u64 *index);
+
+/* core/ledger.c */
+
+/* Pieces copied out of order that a read may have; more are copied in order. */
+#define MARS_LEDGER_MAX 64
+
+/**
+ * struct mars_ledger - what was copied ahead of the copy cursor
+ * @nr:		pieces held
+ * @piece:	[start, end) in file positions; ascending, disjoint, not adjacent
+ */
+struct mars_ledger {
+	u32 nr;
+	struct mars_run piece[MARS_LEDGER_MAX];
+};
+
+void mars_ledger_init(struct mars_ledger *ledger);
+bool mars_ledger_record(struct mars_ledger *ledger, u64 start, u64 end);
+u64 mars_ledger_covered(const struct mars_ledger *ledger, u64 pos);
+u64 mars_ledger_next(const struct mars_ledger *ledger, u64 pos);
+void mars_ledger_retire(struct mars_ledger *ledger, u64 pos);
 
 #endif /* _MARS_CORE_H */

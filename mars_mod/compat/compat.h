@@ -9,6 +9,7 @@
 
 #include <linux/ftrace.h>
 #include <linux/pagemap.h>
+#include <linux/uio.h>
 
 /* 7.x renamed the header of struct folio_batch. */
 #ifdef MARS_HAVE_FOLIO_BATCH_H
@@ -121,6 +122,31 @@ static __always_inline void mars_fregs_set_ip(struct ftrace_regs *fregs, unsigne
 	ftrace_regs_set_instruction_pointer(fregs, ip);
 #else
 	ftrace_instruction_pointer_set(fregs, ip);
+#endif
+}
+
+/**
+ * mars_iter_segment() - the user memory at an iterator's position
+ * @iter: a user-backed iterator
+ * @len: set to the bytes of this segment from there on
+ *
+ * 6.1 has no accessors for an iovec.
+ *
+ * Context: Any.
+ * Return: The address.
+ */
+static inline unsigned long mars_iter_segment(const struct iov_iter *iter, size_t *len)
+{
+	if (iter_is_ubuf(iter)) {
+		*len = iter->count;
+		return (unsigned long)iter->ubuf + iter->iov_offset;
+	}
+#ifdef iter_iov_addr
+	*len = min(iter_iov_len(iter), iter->count);
+	return (unsigned long)iter_iov_addr(iter);
+#else
+	*len = min(iter->iov->iov_len - iter->iov_offset, iter->count);
+	return (unsigned long)iter->iov->iov_base + iter->iov_offset;
 #endif
 }
 

@@ -7,23 +7,36 @@
  */
 #include <mars/core.h>
 
+enum knob_kind {
+	KIND_size,
+	KIND_choice,
+	KIND_toggle,
+};
+
 struct knob_range {
+	enum knob_kind kind;
 	u64 dflt;
 	u64 least;
 	u64 greatest;
 };
 
 static const struct knob_range ranges[MARS_NR_KNOBS] = {
-#define MARS_KNOB(name, dflt, least, greatest) \
-	[MARS_KNOB_##name] = { dflt, least, greatest },
+#define MARS_KNOB(name, kind, dflt, least, greatest) \
+	[MARS_KNOB_##name] = { KIND_##kind, dflt, least, greatest },
 #include <mars/knobs.def>
 #undef MARS_KNOB
+};
+
+static const char * const early_copy_words[] = {
+#define MARS_EARLY_COPY(word) #word,
+#include <mars/knobs.def>
+#undef MARS_EARLY_COPY
 };
 
 static u64 *knob_field(struct mars_config *config, enum mars_knob knob)
 {
 	switch (knob) {
-#define MARS_KNOB(name, dflt, least, greatest) \
+#define MARS_KNOB(name, kind, dflt, least, greatest) \
 	case MARS_KNOB_##name: \
 		return &config->name;
 #include <mars/knobs.def>
@@ -158,4 +171,59 @@ int mars_parse_size(const char *text, size_t len, u64 *value)
 		return -ERANGE;
 	*value = sum << shift;
 	return 0;
+}
+
+static int parse_word(const char *text, size_t len, u64 *value)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(early_copy_words); i++) {
+		if (len == strlen(early_copy_words[i]) && !memcmp(text, early_copy_words[i], len)) {
+			*value = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/**
+ * mars_knob_parse() - parse a knob's value as its kind asks for
+ * @knob: which knob
+ * @text: what was written, at most one trailing newline
+ * @len: bytes in @text; no terminator is needed
+ * @value: the value in the knob's unit; untouched on error
+ *
+ * Context: Any.
+ * Return: 0, -EINVAL, or -ERANGE for a number beyond 64 bits.
+ */
+int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *value)
+{
+	if (len && text[len - 1] == '\n')
+		len--;
+	switch (ranges[knob].kind) {
+	case KIND_choice:
+		return parse_word(text, len, value);
+	case KIND_toggle:
+		if (len != 1 || (*text != '0' && *text != '1'))
+			return -EINVAL;
+		*value = *text - '0';
+		return 0;
+	default:
+		if (len && text[len - 1] == '\n')
+			return -EINVAL;
+		return mars_parse_size(text, len, value);
+	}
+}
+
+/**
+ * mars_knob_word() - the word of a choice
+ * @knob: which knob
+ * @value: its value
+ *
+ * Context: Any.
+ * Return: The word, or NULL for a knob whose value is shown as a number.
+ */
+const char *mars_knob_word(enum mars_knob knob, u64 value)
+{
+	return ranges[knob].kind == KIND_choice ? early_copy_words[value] : NULL;
 }

@@ -109,3 +109,19 @@ bool mars_runs_contain(const struct mars_runs *runs, u64 index)
 
 	return runs->nr && first->start <= index && index < first->end;
 }
+
+/**
+ * mars_runs_last() - the last page that was submitted
+ * @runs: the runs of one read
+ * @index: set to its page index
+ *
+ * Context: Any.
+ * Return: False when nothing is outstanding.
+ */
+bool mars_runs_last(const struct mars_runs *runs, u64 *index)
+{
+	if (!runs->nr)
+		return false;
+	*index = runs->slot[(runs->head + runs->nr - 1) % MARS_RUNS_MAX].end - 1;
+	return true;
+}

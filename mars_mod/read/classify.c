@@ -149,3 +149,25 @@ void mars_put_ready(struct mars_request *req, unsigned int keep)
 	while (folio_batch_count(&req->ready) > keep)
 		folio_put(req->ready.folios[--req->ready.nr]);
 }
+
+/**
+ * mars_get_folio() - a folio anywhere in the window, with a reference
+ * @req: the read
+ * @index: page index
+ *
+ * Context: May not hold folio locks.
+ * Return: The folio that holds the page, or NULL.
+ */
+struct folio *mars_get_folio(struct mars_request *req, pgoff_t index)
+{
+	struct folio_batch one;
+	pgoff_t start = index;
+
+	folio_batch_init(&one);
+	if (!filemap_get_folios(req->mapping, &start, index, &one))
+		return NULL;
+	if (folio_contains(one.folios[0], index))
+		return one.folios[0];
+	folio_put(one.folios[0]);
+	return NULL;
+}

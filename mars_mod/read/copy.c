@@ -6,6 +6,7 @@
 #include <linux/highmem.h>
 #include <linux/sched.h>
 #include <linux/swap.h>
+#include <linux/uaccess.h>
 
 #include "../trace.h"
 #include "read.h"
@@ -42,26 +43,51 @@ static enum mars_stat origin(struct mars_request *req, pgoff_t index)
 }
 
 /*
- * One folio. i_size is read after the uptodate check (see filemap_read(): a
- * page that was zero-filled beyond the old end must not be returned, one that
- * the new end covers must).
+ * End of what may be copied now. i_size is read after the uptodate check (see
+ * filemap_read(): a page that was zero-filled beyond the old end must not be
+ * returned, one that the new end covers must).
  */
+static loff_t valid_end(struct mars_request *req)
+{
+	loff_t isize = i_size_read(req->inode);
+
+	/* Pairs with the barrier between data and i_size in the write path. */
+	smp_rmb();
+	return min_t(loff_t, isize, req->iocb->ki_pos + iov_iter_count(req->iter));
+}
+
+/* The next piece of a folio: passed over when it was copied early, else copied. */
+static int copy_piece(struct mars_request *req, struct folio *folio, loff_t end)
+{
+	struct kiocb *iocb = req->iocb;
+	loff_t pos = iocb->ki_pos;
+	loff_t covered = mars_ledger_covered(&req->ledger, pos);
+	size_t bytes, copied;
+
+	if (covered > pos) {
+		bytes = min(covered, end) - pos;
+		copied = bytes;
+		iov_iter_advance(req->iter, bytes);
+	} else {
+		bytes = min_t(u64, end, mars_ledger_next(&req->ledger, pos)) - pos;
+		copied = copy_span(folio, offset_in_folio(folio, pos), bytes, req->iter);
+	}
+	iocb->ki_pos += copied;
+	return copied < bytes ? -EFAULT : 0;
+}
+
 static int copy_folio(struct mars_request *req, struct folio *folio)
 {
 	struct kiocb *iocb = req->iocb;
-	size_t offset, bytes, copied;
+	loff_t pos = iocb->ki_pos;
 	enum mars_stat stat;
-	loff_t isize, end;
+	loff_t end = valid_end(req);
+	int err = 0;
 
-	isize = i_size_read(req->inode);
-	if (iocb->ki_pos >= isize)
+	if (pos >= end)
 		return MARS_STOP;
-	/* Pairs with the barrier between data and i_size in the write path. */
-	smp_rmb();
-	end = min_t(loff_t, isize, iocb->ki_pos + iov_iter_count(req->iter));
-	offset = offset_in_folio(folio, iocb->ki_pos);
-	bytes = min_t(loff_t, end - iocb->ki_pos, folio_size(folio) - offset);
-	stat = origin(req, iocb->ki_pos >> PAGE_SHIFT);
+	end = min_t(loff_t, end, folio_pos(folio) + folio_size(folio));
+	stat = origin(req, pos >> PAGE_SHIFT);
 
 	/* As filemap_read(): once a folio, also over several reads of it. */
 	if (!req->last_pos || !folio_contains(folio, (req->last_pos - 1) >> PAGE_SHIFT))
@@ -69,13 +95,31 @@ static int copy_folio(struct mars_request *req, struct folio *folio)
 	if (mapping_writably_mapped(req->mapping))
 		flush_dcache_folio(folio);
 
-	copied = copy_span(folio, offset, bytes, req->iter);
-	iocb->ki_pos += copied;
+	while (!err && iocb->ki_pos < end)
+		err = copy_piece(req, folio, end);
 	req->last_pos = iocb->ki_pos;
-	req->copied += copied;
-	mars_stat_add(req->mount->stats, stat, copied);
+	req->copied += iocb->ki_pos - pos;
+	mars_stat_add(req->mount->stats, stat, iocb->ki_pos - pos);
 	mars_runs_retire(&req->runs, iocb->ki_pos >> PAGE_SHIFT);
-	return copied < bytes ? -EFAULT : 0;
+	mars_ledger_retire(&req->ledger, iocb->ki_pos);
+	return err;
+}
+
+/* Is I/O of this read under way? Asked of the last page that was submitted. */
+static bool outstanding(struct mars_request *req)
+{
+	struct folio *folio;
+	bool under_way;
+	u64 index;
+
+	if (!mars_runs_last(&req->runs, &index))
+		return false;
+	folio = mars_get_folio(req, index);
+	if (!folio)
+		return false;
+	under_way = !folio_test_uptodate(folio) && folio_test_locked(folio);
+	folio_put(folio);
+	return under_way;
 }
 
 /**
@@ -106,5 +150,46 @@ int mars_copy(struct mars_request *req)
 	}
 	trace_mars_copy(req->id, pos, req->iocb->ki_pos - pos,
 			mars_stage_end(req, MARS_STAT_copy_ns, start));
+	if (req->iocb->ki_pos > pos && outstanding(req))
+		mars_stat_add(req->mount->stats, MARS_STAT_bytes_masked, req->iocb->ki_pos - pos);
 	return err;
+}
+
+/**
+ * mars_copy_early() - copy a folio before its turn (early_copy=any)
+ * @req: the read
+ * @folio: up to date, with a reference of the caller's
+ * @pos: file position in it, above the copy cursor, not copied yet
+ *
+ * Through an iterator of its own: the read's does not move, the ledger notes
+ * what was done. With faults disabled, since a fault here could sleep long past
+ * the moment the copy cursor could go on.
+ *
+ * Context: May sleep. No lock held, I/O of lower bytes outstanding.
+ * Return: Bytes copied and noted.
+ */
+size_t mars_copy_early(struct mars_request *req, struct folio *folio, loff_t pos)
+{
+	struct iov_iter ahead = *req->iter;
+	u64 start = ktime_get_ns();
+	size_t copied;
+	loff_t end;
+
+	end = min_t(loff_t, valid_end(req), folio_pos(folio) + folio_size(folio));
+	end = min_t(u64, end, mars_ledger_next(&req->ledger, pos));
+	if (pos >= end || READ_ONCE(folio->mapping) != req->mapping)
+		return 0;
+	if (mapping_writably_mapped(req->mapping))
+		flush_dcache_folio(folio);
+	iov_iter_advance(&ahead, pos - req->iocb->ki_pos);
+	pagefault_disable();
+	copied = copy_span(folio, offset_in_folio(folio, pos), end - pos, &ahead);
+	pagefault_enable();
+	if (copied && !mars_ledger_record(&req->ledger, pos, pos + copied))
+		copied = 0;
+	mars_stat_add(req->mount->stats, MARS_STAT_bytes_out_of_order, copied);
+	mars_stat_add(req->mount->stats, MARS_STAT_bytes_masked, copied);
+	trace_mars_early_copy(req->id, pos, copied,
+			      mars_stage_end(req, MARS_STAT_copy_ns, start));
+	return copied;
 }

@@ -17,6 +17,8 @@
 
 /* Folios that one call of ->readahead gets at most. */
 #define MARS_CHUNK_FOLIOS 256
+/* Pages of the buffer that one step of fault-in makes present at most. */
+#define MARS_FAULT_PAGES 64
 
 /* What a step of the copy side says beside 0 and negative errnos. */
 #define MARS_STOP 1	/* the read ends here: end of file, or a short native piece */
@@ -47,6 +49,12 @@
  * @nr_vanished: how often in a row
  * @last_pos:	end of what was last copied, for folio_mark_accessed()
  * @copied:	bytes returned so far
+ * @faulted:	file position up to which the buffer was faulted in ahead
+ * @fault_stop:	the buffer has something that is not faulted in ahead
+ * @early:	file position up to which early copy has looked since the last sleep
+ * @settled:	early_copy=off: page index up to which everything was waited for
+ * @ledger:	what was copied out of order
+ * @fault_page:	for mars_fault_in()
  * @waited:	page index after the folio that was last slept on
  * @runs:	what this read brought in and has not copied yet
  * @nr_folios:	folios in @folio: allocated, or inserted and locked
@@ -79,6 +87,12 @@ struct mars_request {
 	unsigned int nr_vanished;
 	loff_t last_pos;
 	ssize_t copied;
+	loff_t faulted;
+	bool fault_stop;
+	loff_t early;
+	pgoff_t settled;
+	struct mars_ledger ledger;
+	struct page *fault_page[MARS_FAULT_PAGES];
 	pgoff_t waited;
 	struct mars_runs runs;
 	unsigned int nr_folios;
@@ -115,6 +129,8 @@ unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *m
 unsigned int mars_collect(struct mars_request *req);
 void mars_put_ready(struct mars_request *req, unsigned int keep);
 
+struct folio *mars_get_folio(struct mars_request *req, pgoff_t index);
+
 /* allocate.c */
 void mars_allocate(struct mars_request *req, unsigned long nr);
 
@@ -127,7 +143,11 @@ void mars_submit(struct mars_request *req);
 /* wait.c */
 int mars_wait(struct mars_request *req, struct folio *folio);
 
+/* fault_in.c */
+size_t mars_fault_in(struct mars_request *req, loff_t pos);
+
 /* copy.c */
 int mars_copy(struct mars_request *req);
+size_t mars_copy_early(struct mars_request *req, struct folio *folio, loff_t pos);
 
 #endif /* _MARS_READ_H */

@@ -26,7 +26,7 @@ int mars_wait(struct mars_request *req, struct folio *folio)
 	err = folio_wait_bit_killable(folio, PG_locked);
 	req->waited = folio_next_index(folio);
 	trace_mars_wait(req->id, folio->index, folio_nr_pages(folio),
-			mars_stage_end(req, MARS_STAT_wait_ns, start));
+			mars_stage_end(req, MARS_STAT_idle_ns, start));
 	if (err)
 		return -EINTR;
 	return folio_test_uptodate(folio) ? 0 : MARS_REISSUE;

@@ -81,8 +81,9 @@ static void test_parse_length(void **state)
 
 static bool valid(const struct mars_config *c)
 {
-#define MARS_KNOB(name, dflt, least, greatest) \
-	if (c->name < (least) || c->name > (greatest)) \
+	/* + 1, for a compiler that knows that nothing is below 0 */
+#define MARS_KNOB(name, kind, dflt, least, greatest) \
+	if (c->name + 1 < (u64)(least) + 1 || c->name > (u64)(greatest)) \
 		return false;
 #include <mars/knobs.def>
 #undef MARS_KNOB
@@ -122,7 +123,7 @@ static void test_ranges(void **state)
 	static const struct {
 		u64 least, greatest;
 	} range[] = {
-#define MARS_KNOB(name, dflt, least, greatest) { least, greatest },
+#define MARS_KNOB(name, kind, dflt, least, greatest) { least, greatest },
 #include <mars/knobs.def>
 #undef MARS_KNOB
 	};
@@ -142,6 +143,39 @@ static void test_ranges(void **state)
 		assert_null(mars_config_set(&c, k, range[k].least));
 		assert_null(mars_config_set(&c, k, range[k].greatest));
 	}
+}
+
+static void test_words(void **state)
+{
+	static const char * const words[] = { "off", "ordered", "any" };
+	u64 value = 77;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		char line[16];
+
+		snprintf(line, sizeof(line), "%s\n", words[i]);
+		assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, line, strlen(line),
+						 &value), 0);
+		assert_int_equal(value, i);
+		assert_string_equal(mars_knob_word(MARS_KNOB_early_copy, i), words[i]);
+	}
+	value = 77;
+	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "", 0, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "an", 2, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "anyy", 4, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "1", 1, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_fault_in, "2", 1, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_fault_in, "\n", 1, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_fault_in, "01", 2, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_batch_bytes, "1M\n\n", 4, &value), -EINVAL);
+	assert_int_equal(value, 77);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_fault_in, "0\n", 2, &value), 0);
+	assert_int_equal(value, 0);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_batch_bytes, "1M\n", 3, &value), 0);
+	assert_int_equal(value, 1 << 20);
+	assert_null(mars_knob_word(MARS_KNOB_batch_bytes, 1));
 }
 
 static void test_rules(void **state)
@@ -198,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_get_matches_set),
 		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_random_writes),
 	};

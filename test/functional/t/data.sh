@@ -93,6 +93,32 @@ t_knobs()
 	put "$e/max_folio_bytes" 2M 0
 }
 
+# Each way of masking the wait returns the same bytes. What is copied out of
+# order, and what is faulted in ahead, shows that the settings do something.
+t_masking()
+{
+	native && skip "nothing to mask without MARS"
+	e=$(entry /t)
+	for set in "off 0" "off 1" "ordered 0" "any 0" "any 1"; do
+		put "$e/early_copy" "${set% *}" 0
+		put "$e/fault_in" "${set#* }" 0
+		out_of_order=$(mars_stat /t bytes_out_of_order)
+		faulted=$(mars_stat /t bytes_faulted_in)
+		echo "early_copy and fault_in: $set"
+		mread rdcheck "$BIG" --seed 11 --res cold --min 1M --max 96M --count "$(more 4)" --rng 19
+		mread rdcheck "$BIG" --seed 11 --res scatter --min 1M --max 48M --count "$(more 3)" --rng 20
+		mread rdcheck "$BIG" --seed 11 --how preadv --min 1M --max 48M --count "$(more 3)" --rng 21
+		[ "${set% *}" = any ] || [ "$(mars_stat /t bytes_out_of_order)" = "$out_of_order" ] ||
+			fail "early_copy=${set% *} copied out of order"
+		[ "${set#* }" = 1 ] || [ "$(mars_stat /t bytes_faulted_in)" = "$faulted" ] ||
+			fail "fault_in=0 faulted pages in"
+	done
+	put "$e/early_copy" off 0
+	mread badbuf "$BIG" --seed 11
+	put "$e/early_copy" ordered 0
+	put "$e/fault_in" 1 0
+}
+
 # min_read_bytes is the size that counts from which MARS reads.
 t_min_read()
 {
@@ -189,6 +215,7 @@ t flags 120 t_flags
 t readers2 120 t_readers2
 t readers8 180 t_readers8
 t knobs 180 t_knobs
+t masking 240 t_masking
 t min-read 120 t_min_read
 t off 120 t_off
 t side 120 t_side
