@@ -46,10 +46,11 @@ need()
 }
 
 # with_lock NAME COMMAND…: several checkouts and runs share one cache, so
-# whatever fills an entry of it holds that entry's lock.
+# whatever fills an entry of it holds that entry's lock. The command runs in a
+# subshell with set -e: under "||" it would go on after a failed step.
 with_lock()
 {
-	local lock=$1 lock_fd lock_rc
+	local lock=$1 lock_fd lock_rc lock_e=+e
 
 	shift
 	mkdir -p "$CACHE/locks" ||
@@ -57,8 +58,11 @@ with_lock()
 	exec {lock_fd}>"$CACHE/locks/$lock"
 	flock -w 3600 "$lock_fd" ||
 		die "$EX_SETUP" "waited an hour for the lock $CACHE/locks/$lock; is another run stuck?"
-	lock_rc=0
-	"$@" {lock_fd}>&- || lock_rc=$?
+	case $- in *e*) lock_e=-e ;; esac
+	set +e
+	(set -e; "$@") {lock_fd}>&-
+	lock_rc=$?
+	set "$lock_e"
 	exec {lock_fd}>&-
 	return "$lock_rc"
 }
