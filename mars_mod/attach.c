@@ -165,6 +165,15 @@ static int add_entry(const struct path *path)
 	return 0;
 }
 
+static int look_up(const char *name, const char *verb, struct path *path)
+{
+	int err = kern_path(name, LOOKUP_FOLLOW, path);
+
+	if (err)
+		pr_warn("cannot %s %s: the path cannot be looked up (error %d)\n", verb, name, err);
+	return err;
+}
+
 /**
  * mars_attach() - attach the file system that holds a path
  * @name: path, looked up in the caller's name space
@@ -182,11 +191,9 @@ int mars_attach(const char *name)
 	struct path path;
 	int err;
 
-	err = kern_path(name, LOOKUP_FOLLOW, &path);
-	if (err) {
-		pr_warn("cannot attach %s: the path cannot be looked up (error %d)\n", name, err);
+	err = look_up(name, "attach", &path);
+	if (err)
 		return err;
-	}
 	err = check_sb(path.dentry->d_sb, name);
 	if (err)
 		goto put;
@@ -224,11 +231,9 @@ int mars_detach(const char *name)
 	struct path path;
 	int err;
 
-	err = kern_path(name, LOOKUP_FOLLOW, &path);
-	if (err) {
-		pr_warn("cannot detach %s: the path cannot be looked up (error %d)\n", name, err);
+	err = look_up(name, "detach", &path);
+	if (err)
 		return err;
-	}
 	mutex_lock(&attach_mutex);
 	mount = mars_mount_lookup_dev(path.dentry->d_sb->s_dev);
 	if (mount && READ_ONCE(mount->sb) == path.dentry->d_sb) {

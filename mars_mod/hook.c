@@ -30,14 +30,12 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/anon_inodes.h>
-#include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/ftrace.h>
 #include <linux/module.h>
 #include <linux/percpu-refcount.h>
-#include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 
 #include "compat/compat.h"
