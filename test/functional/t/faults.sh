@@ -92,6 +92,48 @@ t_signal()
 	mread rdcheck "$FILE" --seed 21 --min 1M --max 64M --count 4
 }
 
+# mask_round EARLY_COPY FAULT_IN: reads that wait 0.2 s each for the disk while the
+# end of what they ask for is in memory; sets out_of_order, faulted and masked.
+mask_round()
+{
+	early=$1 fault=$2
+	put "$e/early_copy" "$early" 0
+	put "$e/fault_in" "$fault" 0
+	before="$(mars_stat /t bytes_out_of_order) $(mars_stat /t bytes_faulted_in) $(mars_stat /t bytes_masked)"
+	mread rdcheck "$FILE" --seed 21 --res suffix --min 8M --max 32M --count 2 --rng 31
+	# shellcheck disable=SC2086
+	set -- $before
+	out_of_order=$(($(mars_stat /t bytes_out_of_order) - $1))
+	faulted=$(($(mars_stat /t bytes_faulted_in) - $2))
+	masked=$(($(mars_stat /t bytes_masked) - $3))
+	echo "early_copy=$early fault_in=$fault: $out_of_order out of order, $faulted faulted in, $masked masked"
+}
+
+# What each setting does while the disk is slow, and that the bytes are right.
+t_masking()
+{
+	native && skip "nothing to mask without MARS"
+	e=$(entry /t)
+	trap 'dm_go slow || true' EXIT
+	dm_table slow "0 $(blockdev --getsz /dev/mars-disk0) delay /dev/mars-disk0 0 200 /dev/mars-disk0 0 0"
+	for set in "off 0" "off 1" "ordered 0" "ordered 1" "any 0" "any 1"; do
+		mask_round "${set% *}" "${set#* }"
+		case $set in
+		any*)
+			[ "$out_of_order" -gt 0 ] || fail "$set: nothing was copied early"
+			[ "$masked" -gt 0 ] || fail "$set: nothing was copied while I/O was under way" ;;
+		*) [ "$out_of_order" = 0 ] || fail "$set: copied out of order" ;;
+		esac
+		case $set in
+		*1) [ "$faulted" -gt 0 ] || fail "$set: nothing was faulted in ahead" ;;
+		*) [ "$faulted" = 0 ] || fail "$set: pages were faulted in ahead" ;;
+		esac
+	done
+	put "$e/early_copy" ordered 0
+	put "$e/fault_in" 1 0
+	dm_go slow
+}
+
 # The sector under 40 MiB fails: prefix, EIO, nothing written behind it.
 t_ioerror()
 {
@@ -188,6 +230,7 @@ t append 90 t_append
 t punch 90 t_punch
 t kill 120 t_kill
 t signal 120 t_signal
+t masking 120 t_masking
 t ioerror 120 t_ioerror
 t umount 180 t_umount
 t lazy 90 t_lazy
