@@ -140,7 +140,9 @@ int mars_insert(struct mars_request *req);
 /* submit.c: invalidate_lock held shared, NOFS scope */
 void mars_submit(struct mars_request *req);
 
-/* wait.c */
+/* mask.c, wait.c */
+int mars_await(struct mars_request *req, struct folio *head);
+int mars_settle(struct mars_request *req);
 int mars_wait(struct mars_request *req, struct folio *folio);
 
 /* fault_in.c */

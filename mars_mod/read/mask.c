@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mask: what a read does while it waits for the device.
+ */
+#include <linux/sched/signal.h>
+
+#include "../trace.h"
+#include "read.h"
+
+/*
+ * One step of early_copy=any: the next ready folio beyond the head. A folio that
+ * is not ready is mostly followed by more of the same batch, so the next look is
+ * a batch further on, and a round over the window costs no more than that many.
+ */
+static bool early_step(struct mars_request *req, loff_t head_end)
+{
+	loff_t edge = min_t(loff_t, req->end, (loff_t)req->next << PAGE_SHIFT);
+	loff_t pos = max(req->early, head_end);
+	size_t copied = 0;
+
+	while (pos < edge && !copied) {
+		struct folio *folio;
+
+		req->early = mars_ledger_covered(&req->ledger, pos);
+		if (req->early > pos) {
+			pos = req->early;
+			continue;
+		}
+		folio = mars_get_folio(req, pos >> PAGE_SHIFT);
+		if (folio && folio_test_uptodate(folio)) {
+			copied = mars_copy_early(req, folio, pos);
+			if (!copied && mars_fault_in(req, pos))
+				copied = mars_copy_early(req, folio, pos);
+		}
+		if (folio)
+			folio_put(folio);
+		pos += copied ?: req->batch;
+		req->early = pos;
+	}
+	return copied;
+}
+
+/* Something useful while the head is under I/O; false when nothing is left. */
+static bool mask_step(struct mars_request *req, struct folio *head)
+{
+	loff_t pos = max(req->faulted, req->iocb->ki_pos);
+	size_t len;
+
+	if (req->config.early_copy == MARS_EARLY_COPY_any &&
+	    early_step(req, folio_pos(head) + folio_size(head)))
+		return true;
+	len = mars_fault_in(req, pos);
+	req->faulted = pos + len;
+	return len;
+}
+
+/**
+ * mars_await() - wait for a folio, and make use of the time
+ * @req: the read
+ * @head: the folio, with a reference of the caller's
+ *
+ * Everything that may be done is done before it sleeps (paper, section 3.2).
+ *
+ * Context: Sleeps, killable. No lock held.
+ * Return: As mars_wait().
+ */
+int mars_await(struct mars_request *req, struct folio *head)
+{
+	u64 start = ktime_get_ns();
+	int err = 0;
+
+	req->early = 0;
+	/* What was in the way, say a busy mmap_lock, may have gone. */
+	req->fault_stop = false;
+	while (!folio_test_uptodate(head) && folio_test_locked(head) &&
+	       !fatal_signal_pending(current) && mask_step(req, head))
+		cond_resched();
+	if (!folio_test_uptodate(head))
+		err = mars_wait(req, head);
+	mars_stage_end(req, MARS_STAT_wait_ns, start);
+	return err;
+}
+
+/**
+ * mars_settle() - early_copy=off: wait for everything that is under way
+ * @req: the read
+ *
+ * Context: Sleeps, killable. No lock held.
+ * Return: 0, or -EINTR on a fatal signal. Failed I/O is met again at the copy.
+ */
+int mars_settle(struct mars_request *req)
+{
+	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
+	int err = 0;
+
+	while (index < req->next && err != -EINTR) {
+		struct folio *folio = mars_get_folio(req, index);
+
+		if (!folio) {
+			index++;
+			continue;
+		}
+		if (!folio_test_uptodate(folio))
+			err = mars_await(req, folio);
+		index = folio_next_index(folio);
+		folio_put(folio);
+		cond_resched();
+	}
+	req->settled = req->next;
+	return err == -EINTR ? err : 0;
+}
