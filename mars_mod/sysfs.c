@@ -5,7 +5,7 @@
  * publish. The files are documented in sysfs-abi/.
  *
  *   /sys/fs/mars/
- *     version hook enabled attach detach
+ *     version hook enabled memory_bytes memory_used attach detach
  *     defaults/<knob>
  *     mounts/<major:minor>/
  *       path fstype enabled <knob>...
@@ -20,6 +20,7 @@
 
 #include "hook.h"
 #include "mount.h"
+#include "read/read.h"
 
 /**
  * struct mars_attr - one file
@@ -116,6 +117,24 @@ static int enabled_store(struct kobject *kobj, int id, const char *buf, size_t l
 	return err ?: mars_set_enabled(on);
 }
 
+static ssize_t memory_bytes_show(struct kobject *kobj, int id, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", mars_memory_limit());
+}
+
+static int memory_bytes_store(struct kobject *kobj, int id, const char *buf, size_t len)
+{
+	u64 bytes;
+	int err = mars_parse_size(buf, len, &bytes);
+
+	return err ?: mars_set_memory_limit(bytes);
+}
+
+static ssize_t memory_used_show(struct kobject *kobj, int id, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", mars_budget_used());
+}
+
 static int with_path(const char *buf, size_t len, int (*apply)(const char *path))
 {
 	char *path;
@@ -146,6 +165,8 @@ static int detach_store(struct kobject *kobj, int id, const char *buf, size_t le
 MARS_ATTR(version_attr, "version", 0444, 0, version_show, NULL);
 MARS_ATTR(hook_attr, "hook", 0444, 0, hook_show, NULL);
 MARS_ATTR(enabled_attr, "enabled", 0644, 0, enabled_show, enabled_store);
+MARS_ATTR(memory_bytes_attr, "memory_bytes", 0644, 0, memory_bytes_show, memory_bytes_store);
+MARS_ATTR(memory_used_attr, "memory_used", 0444, 0, memory_used_show, NULL);
 MARS_ATTR(attach_attr, "attach", 0200, 0, NULL, attach_store);
 MARS_ATTR(detach_attr, "detach", 0200, 0, NULL, detach_store);
 
@@ -153,6 +174,8 @@ static struct attribute *root_attrs[] = {
 	&version_attr.attr,
 	&hook_attr.attr,
 	&enabled_attr.attr,
+	&memory_bytes_attr.attr,
+	&memory_used_attr.attr,
 	&attach_attr.attr,
 	&detach_attr.attr,
 	NULL

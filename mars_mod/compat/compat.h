@@ -9,6 +9,7 @@
 
 #include <linux/ftrace.h>
 #include <linux/pagemap.h>
+#include <linux/sched.h>
 #include <linux/uio.h>
 
 /* 7.x renamed the header of struct folio_batch. */
@@ -147,6 +148,26 @@ static inline unsigned long mars_iter_segment(const struct iov_iter *iter, size_
 #else
 	*len = min(iter->iov->iov_len - iter->iov_offset, iter->count);
 	return (unsigned long)iter->iov->iov_base + iter->iov_offset;
+#endif
+}
+
+/**
+ * mars_throttled() - does the block layer want this task to slow down?
+ *
+ * blkcg_schedule_throttle() leaves the disk there for the way back to user
+ * space. It was the request queue before 6.2.
+ *
+ * Context: Task.
+ * Return: True if it has to pay before it goes on.
+ */
+static inline bool mars_throttled(void)
+{
+#if !defined(CONFIG_BLK_CGROUP)
+	return false;
+#elif defined(MARS_THROTTLE_IS_QUEUE)
+	return current->throttle_queue;
+#else
+	return current->throttle_disk;
 #endif
 }
 

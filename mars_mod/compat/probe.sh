@@ -45,6 +45,13 @@ case $pagemap in
 *) fail "no mapping_large_folio_support()" ;;
 esac
 
+sched=$(flat "$tree/include/linux/sched.h")
+case $sched in
+*"struct request_queue *throttle_queue;"*) echo "-DMARS_THROTTLE_IS_QUEUE" ;;
+*"struct gendisk *throttle_disk;"*) ;;
+*) fail "no known form of the task's pending block throttling" ;;
+esac
+
 ftrace=$(flat "$tree/include/linux/ftrace.h" "$tree/include/linux/ftrace_regs.h" \
 	"$tree/arch/$arch/include/asm/ftrace.h")
 case $ftrace in

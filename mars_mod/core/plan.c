@@ -86,3 +86,26 @@ unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
 		order--;
 	return order;
 }
+
+/**
+ * mars_plan_window() - bytes that one read may have in flight
+ * @wanted: the mount's knob, or the read's length where that is less
+ * @share: what the reads under way leave of MARS's share of memory
+ * @group: least limit of the reader's memory cgroup and its ancestors, ~0 for none
+ * @available: memory that can be had without swapping
+ *
+ * A quarter of a limit: what is in flight cannot be reclaimed before it was
+ * copied, and neither the reader's own memory nor its neighbours in the cgroup
+ * are to be pushed out for it.
+ *
+ * Context: Any.
+ * Return: Bytes, at least %MARS_WINDOW_LEAST, or 0 when @share has less than that.
+ */
+u64 mars_plan_window(u64 wanted, u64 share, u64 group, u64 available)
+{
+	u64 window = min(wanted, min(group, available) / 4);
+
+	if (share < MARS_WINDOW_LEAST)
+		return 0;
+	return min(max(window, MARS_WINDOW_LEAST), share);
+}

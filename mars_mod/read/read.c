@@ -26,7 +26,6 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "../hook.h"
@@ -35,8 +34,6 @@
 
 /* The same page found missing this often in a row is left to the native path. */
 #define MARS_VANISHED_MAX 3
-/* A window shrunk because folios went before they were copied stays this large. */
-#define MARS_WINDOW_LEAST ((u64)SZ_1M)
 
 static struct kmem_cache *request_cache;
 static atomic64_t last_id;
@@ -93,21 +90,27 @@ static void advance_over_chunk(struct mars_request *req, unsigned long nr)
 		req->order++;
 }
 
+/* The native path serves the page at the cursor, and a batch with it. */
+static unsigned long starve(struct mars_request *req, enum mars_reason why)
+{
+	req->starved = true;
+	req->hungry_for = why;
+	return 0;
+}
+
 /* Brings in missing pages from the cursor on, at most @nr. Returns how many. */
 static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 {
 	unsigned int nofs;
 	int err;
 
-	if (WARN_ON_ONCE(!IS_ALIGNED(req->next, 1UL << req->min_order))) {
-		req->starved = true;
-		return 0;
-	}
+	if (WARN_ON_ONCE(!IS_ALIGNED(req->next, 1UL << req->min_order)))
+		return starve(req, MARS_NATIVE_nomem);
+	if (mars_throttled())
+		return starve(req, MARS_NATIVE_throttled);
 	mars_allocate(req, nr);
-	if (!req->nr_folios) {
-		req->starved = true;
-		return 0;
-	}
+	if (!req->nr_folios)
+		return starve(req, MARS_NATIVE_nomem);
 	filemap_invalidate_lock_shared(req->mapping);
 	nofs = memalloc_nofs_save();
 	err = mars_insert(req);
@@ -124,7 +127,7 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 	else if (err == -ENODATA)
 		meet_eof(req);
 	else
-		req->starved = true;
+		starve(req, MARS_NATIVE_nomem);
 	return nr;
 }
 
@@ -201,7 +204,7 @@ static int head_missing(struct mars_request *req)
 	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
 
 	if (index >= req->next)
-		return req->starved ? native_piece(req, req->batch, MARS_NATIVE_nomem) : 0;
+		return req->starved ? native_piece(req, req->batch, req->hungry_for) : 0;
 	mars_stat_add(req->mount->stats, MARS_STAT_retries, 1);
 	req->nr_vanished = req->vanished == index ? req->nr_vanished + 1 : 1;
 	req->vanished = index;
@@ -316,7 +319,6 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->max_order = mars_plan_max_order(req->config.max_folio_bytes, PAGE_SHIFT,
 					     req->min_order, mars_mapping_max_order(mapping));
 	req->order = req->max_order;
-	req->window = req->config.window_bytes;
 	req->batch = 0;
 	req->next = 0;
 	req->collided = ULONG_MAX;
@@ -330,6 +332,13 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->settled = 0;
 	mars_ledger_init(&req->ledger);
 	mars_runs_init(&req->runs);
+}
+
+static u64 take_budget(const struct mars_request *req)
+{
+	u64 length = min_t(u64, iov_iter_count(req->iter), i_size_read(req->inode));
+
+	return mars_budget_take(min(req->config.window_bytes, length));
 }
 
 /**
@@ -356,6 +365,13 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 		return mars_native_read(iocb, iter, 0);
 	}
 	request_init(req, mount, iocb, iter);
+	req->budget = take_budget(req);
+	if (!req->budget) {
+		kmem_cache_free(request_cache, req);
+		mars_stat_native(mount->stats, MARS_NATIVE_memory);
+		return mars_native_read(iocb, iter, 0);
+	}
+	req->window = req->budget;
 	iov_iter_truncate(iter, file_inode(file)->i_sb->s_maxbytes - iocb->ki_pos);
 	trace_mars_read_start(req->id, req->inode, iocb->ki_pos, iov_iter_count(iter));
 	ret = mars_run(req);
@@ -366,6 +382,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	mars_stat_add(mount->stats, MARS_STAT_reads, 1);
 	mars_stat_add(mount->stats, MARS_STAT_bytes, req->copied);
 	trace_mars_read_end(req->id, ret, ktime_get_ns() - start);
+	mars_budget_give(req->budget);
 	kmem_cache_free(request_cache, req);
 	return ret;
 }
@@ -378,6 +395,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
  */
 int mars_read_init(void)
 {
+	mars_budget_init();
 	request_cache = KMEM_CACHE(mars_request, 0);
 	return request_cache ? 0 : -ENOMEM;
 }

@@ -38,13 +38,15 @@
  * @min_order:	least folio order of the mapping
  * @max_order:	greatest folio order this read uses
  * @order:	greatest order to try now; stepped down by failures, raised by success
- * @window:	bytes that may lie between copy and submission cursor
+ * @budget:	bytes that were taken from MARS's share of memory
+ * @window:	bytes that may lie between copy and submission cursor, at most @budget
  * @batch:	bytes of the current batch
  * @end:	end of the range as last seen, bytes, exclusive
  * @next:	submission cursor: first page index not looked at yet
  * @limit:	page index after the range
  * @collided:	where an insertion last met somebody else's folio at once
- * @starved:	no folio could be had or inserted for the page at @next
+ * @starved:	nothing is brought in at @next for now: that is the native path's
+ * @hungry_for:	why
  * @vanished:	page index last found missing below @next
  * @nr_vanished: how often in a row
  * @last_pos:	end of what was last copied, for folio_mark_accessed()
@@ -76,6 +78,7 @@ struct mars_request {
 	unsigned int min_order;
 	unsigned int max_order;
 	unsigned int order;
+	u64 budget;
 	u64 window;
 	u64 batch;
 	loff_t end;
@@ -83,6 +86,7 @@ struct mars_request {
 	pgoff_t limit;
 	pgoff_t collided;
 	bool starved;
+	enum mars_reason hungry_for;
 	pgoff_t vanished;
 	unsigned int nr_vanished;
 	loff_t last_pos;
@@ -124,11 +128,18 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 int mars_read_init(void);
 void mars_read_exit(void);
 
+/* budget.c */
+u64 mars_budget_take(u64 wanted);
+void mars_budget_give(u64 window);
+u64 mars_budget_used(void);
+u64 mars_memory_limit(void);
+int mars_set_memory_limit(u64 bytes);
+void mars_budget_init(void);
+
 /* classify.c */
 unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *missing);
 unsigned int mars_collect(struct mars_request *req);
 void mars_put_ready(struct mars_request *req, unsigned int keep);
-
 struct folio *mars_get_folio(struct mars_request *req, pgoff_t index);
 
 /* allocate.c */

@@ -93,6 +93,24 @@ static void test_max_order(void **state)
 	assert_int_equal(mars_plan_max_order(2 << 20, 12, 0, 0), 0);
 }
 
+static void test_window(void **state)
+{
+	const u64 none = ~0ULL;
+
+	(void)state;
+	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, none, 4ULL << 30), 64 << 20);
+	assert_int_equal(mars_plan_window(64 << 20, 20 << 20, none, 4ULL << 30), 20 << 20);
+	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, 64 << 20, 4ULL << 30), 16 << 20);
+	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, none, 32 << 20), 8 << 20);
+	/* Never below the least, never above the share, none when that is less. */
+	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, 2 << 20, 0), MARS_WINDOW_LEAST);
+	assert_int_equal(mars_plan_window(4096, 1 << 30, none, none), MARS_WINDOW_LEAST);
+	assert_int_equal(mars_plan_window(64 << 20, MARS_WINDOW_LEAST, none, none),
+			 MARS_WINDOW_LEAST);
+	assert_int_equal(mars_plan_window(64 << 20, MARS_WINDOW_LEAST - 1, none, none), 0);
+	assert_int_equal(mars_plan_window(64 << 20, 0, none, none), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +119,7 @@ int main(void)
 		cmocka_unit_test(test_step_down_ends),
 		cmocka_unit_test(test_batches_grow),
 		cmocka_unit_test(test_max_order),
+		cmocka_unit_test(test_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

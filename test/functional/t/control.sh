@@ -118,7 +118,7 @@ t_modes()
 	find "$SYS" -type f -exec stat -c '%a %n' {} + >/tmp/modes
 	awk '
 		$2 ~ /\/(attach|detach)$/ { want = "200" }
-		$2 ~ /\/(version|hook|path|fstype)$/ || $2 ~ /\/stats\// { want = "444" }
+		$2 ~ /\/(version|hook|path|fstype|memory_used)$/ || $2 ~ /\/stats\// { want = "444" }
 		!want { want = "644" }
 		$1 != want { print $2 " has mode " $1 ", expected " want; bad = 1 }
 		{ want = "" }
@@ -151,9 +151,44 @@ t_bad_values()
 		mread refuse "$dir/batch_bytes" 0 63K 65M 100001
 		mread refuse "$dir/max_folio_bytes" 0 2K 3M 128M
 	done
+	mread refuse "$SYS/memory_bytes" 0 1048575 1048575K
 	for switch in "$SYS/enabled" "$(entry /x)/enabled"; do
 		mread refuse "$switch" 2 yes on 1K 01x
 	done
+}
+
+# The share of memory is kept: beside a read that has it all, others are native.
+t_memory()
+{
+	x=$(entry /x)
+	limit=$(cat "$SYS/memory_bytes")
+	total=$(awk '/MemTotal/ { printf "%.0f", $2 * 1024 }' /proc/meminfo)
+	case $((limit * 16 / total)) in
+	2 | 1) ;;
+	*) fail "memory_bytes is $limit at first, of $total" ;;
+	esac
+	mars_on /x
+	put "$SYS/memory_bytes" 1M 0
+	was_native=$(mars_stat /x native_memory) was_read=$(mars_stat /x reads)
+	pids=''
+	for i in 1 2 3 4; do
+		mread rdcheck /x/file --seed 41 --res cold --min 8M --max 32M --count 12 --rng "$i" >/tmp/memory.$i 2>&1 &
+		pids="$pids $!"
+	done
+	greatest=0
+	for _ in $(seq 40); do
+		used=$(cat "$SYS/memory_used")
+		[ "$used" -le "$greatest" ] || greatest=$used
+	done
+	for pid in $pids; do
+		wait "$pid" || fail "a reader: $(cat /tmp/memory.*)"
+	done
+	[ "$greatest" -le 1048576 ] || fail "reads had taken $greatest bytes, the share is 1 MiB"
+	[ "$(mars_stat /x reads)" -gt "$was_read" ] || fail "no read was accelerated"
+	[ "$(mars_stat /x native_memory)" -gt "$was_native" ] || fail "no read went without a share"
+	[ "$(cat "$SYS/memory_used")" = 0 ] || fail "memory_used is $(cat "$SYS/memory_used") after the last read"
+	put "$SYS/memory_bytes" "$limit" 0
+	mars_off /x
 }
 
 # accept FILE TEXT VALUE
@@ -328,6 +363,7 @@ t separate 60 t_separate
 t bind 60 t_bind
 t abi 60 t_abi
 t modes 60 t_modes
+t memory 120 t_memory
 t bad-values 120 t_bad_values
 t good-values 60 t_good_values
 t bad-paths 60 t_bad_paths

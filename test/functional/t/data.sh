@@ -163,9 +163,14 @@ t_memcg()
 	[ -e /sys/fs/cgroup/cgroup.controllers ] || fail "no cgroup2 in this guest"
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 	mkdir -p $cg
-	echo 96M >$cg/memory.max
-	echo 3 >/proc/sys/vm/drop_caches
-	sh -c "echo \$\$ >$cg/cgroup.procs && exec mread fpos $BIG --seed 11 --chunk 40M"
+	for limit in max:96M max:64M high:64M; do
+		echo max >$cg/memory.max
+		echo max >$cg/memory.high
+		echo "${limit#*:}" >"$cg/memory.${limit%:*}"
+		echo 3 >/proc/sys/vm/drop_caches
+		sh -c "echo \$\$ >$cg/cgroup.procs && exec mread fpos $BIG --seed 11 --chunk 40M" ||
+			fail "40 MiB reads with memory.${limit%:*} at ${limit#*:}"
+	done
 	sh -c "echo \$\$ >$cg/cgroup.procs && exec mread fpos $BIG --seed 11 --chunk 48000001"
 	! grep -q '^oom_kill [1-9]' $cg/memory.events || fail "$(cat $cg/memory.events)"
 	rmdir $cg
