@@ -217,12 +217,27 @@ static int head_missing(struct mars_request *req)
 	return 0;
 }
 
+/*
+ * A folio whose I/O failed. A large one is dropped first, if nobody else needs
+ * it: the native path then reads with folios of its own size, and an error costs
+ * the bytes that it costs natively, not those of a folio of ours.
+ */
+static int reissue(struct mars_request *req, struct folio *folio)
+{
+	size_t left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
+	pgoff_t first = folio->index, last = folio_next_index(folio) - 1;
+
+	mars_put_ready(req, 0);
+	if (last - first >= 1UL << req->min_order)
+		invalidate_mapping_pages(req->mapping, first, last);
+	return native_piece(req, left, MARS_NATIVE_reissue);
+}
+
 /* Copies from the collected folios; sleeps on the first if there is no more to submit. */
 static int drain_ready(struct mars_request *req)
 {
 	struct folio *folio = req->ready.folios[0];
 	bool off = req->config.early_copy == MARS_EARLY_COPY_off;
-	size_t left;
 	int err;
 
 	if ((off || !folio_test_uptodate(folio)) && can_advance(req))
@@ -234,11 +249,8 @@ static int drain_ready(struct mars_request *req)
 	}
 	if (!folio_test_uptodate(folio)) {
 		err = mars_await(req, folio);
-		if (err == MARS_REISSUE) {
-			left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
-			mars_put_ready(req, 0);
-			return native_piece(req, left, MARS_NATIVE_reissue);
-		}
+		if (err == MARS_REISSUE)
+			return reissue(req, folio);
 		if (err)
 			return err;
 	}

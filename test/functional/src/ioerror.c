@@ -35,9 +35,10 @@ int cmd_physical(int argc, char **argv)
 /*
  * mread ioerror FILE --bad OFFSET [--seed N --granule S]
  * Reads across a block that the disk refuses, natively and through MARS.  The
- * prefix ends at the folio that holds the block: a granule (the largest folio)
- * before it at the earliest, never behind its first byte; then the read fails
- * with EIO; nothing behind the prefix was written.
+ * prefix ends at the folio that holds the block: a granule (the largest folio of
+ * the default read-ahead) before it at the earliest, never behind its first byte,
+ * through MARS too; then the read fails with EIO; nothing behind the prefix was
+ * written.
  */
 static ssize_t prefix(int fd, uint64_t bad, uint64_t granule, uint64_t seed,
 		      const char *who)
@@ -69,7 +70,7 @@ static ssize_t prefix(int fd, uint64_t bad, uint64_t granule, uint64_t seed,
 
 int cmd_ioerror(int argc, char **argv)
 {
-	uint64_t seed = 1, bad = 0, granule = 2 * MIB;
+	uint64_t seed = 1, bad = 0, granule = 128 * 1024;
 	const struct opt opts[] = {
 		{ .name = "seed", .size = &seed },
 		{ .name = "bad", .size = &bad },
