@@ -6,16 +6,17 @@
 
 BIG=/t/big SPARSE=/t/sparse ODD=/t/odd
 
+# more COUNT: as many as this run asks for.
 more()
 {
-	if [ -n "${MREAD_LONG-}" ]; then echo $(($1 * 10)); else echo "$1"; fi
+	if [ -n "${MREAD_LONG-}" ]; then echo $(($1 * 10)); else scaled "$1" $((($1 + 2) / 3)); fi
 }
 
 setup()
 {
 	mount_fs "$FS" 0 /t
-	mread mkfile "$BIG" 320M --seed 11
-	mread mkfile "$SPARSE" 96M --seed 12 --layout sparse
+	mread mkfile "$BIG" "$(scaled 320M 96M)" --seed 11
+	mread mkfile "$SPARSE" "$(scaled 96M 40M)" --seed 12 --layout sparse
 	mread mkfile "$ODD" 20999999 --seed 13
 	mars_load
 	mars_attach /t
@@ -28,7 +29,12 @@ t_prefix() { mread rdcheck "$BIG" --seed 11 --res prefix --min 1M --count "$(mor
 t_suffix() { mread rdcheck "$BIG" --seed 11 --res suffix --min 1M --count "$(more 6)" --rng 4; }
 t_scatter() { mread rdcheck "$BIG" --seed 11 --res scatter --min 1M --count "$(more 6)" --rng 5; }
 t_small() { mread rdcheck "$BIG" --seed 11 --min 1 --max 4M --count "$(more 60)" --rng 6; }
-t_huge() { mread rdcheck "$BIG" --seed 11 --min 290M --max 300M --count "$(more 3)" --rng 7; }
+t_huge()
+{
+	mread rdcheck "$BIG" --seed 11 --min "$(scaled 290M 80M)" --max "$(scaled 300M 90M)" \
+		--count "$(more 3)" --rng 7
+}
+
 t_read() { mread rdcheck "$BIG" --seed 11 --how read --max 64M --count "$(more 20)" --rng 8; }
 t_readv() { mread rdcheck "$BIG" --seed 11 --how readv --max 64M --count "$(more 20)" --rng 9; }
 t_preadv() { mread rdcheck "$BIG" --seed 11 --how preadv --max 64M --count "$(more 20)" --rng 10; }
