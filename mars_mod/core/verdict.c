@@ -5,6 +5,12 @@
  */
 #include <mars/core.h>
 
+/*
+ * Up to here no sum of a position with a read's length (at most 2 GiB), a window
+ * (at most 1 GiB) and a folio overflows.
+ */
+#define POS_GREATEST ((s64)(~0ULL >> 1) - (4LL << 30))
+
 /**
  * mars_verdict() - decide whether a read is accelerated
  * @facts: what the hook knows of it
@@ -31,7 +37,7 @@ enum mars_reason mars_verdict(const struct mars_facts *facts)
 		return MARS_NATIVE_iter;
 	if (facts->bad_context)
 		return MARS_NATIVE_context;
-	if (facts->bad_file)
+	if (facts->bad_file || facts->pos > POS_GREATEST)
 		return MARS_NATIVE_file;
 	return MARS_ACCELERATE;
 }

@@ -17,6 +17,7 @@ static void test_ordinary(void **state)
 /* The size that counts is min(count, i_size - pos). */
 static void test_size(void **state)
 {
+	static const s64 far = INT64_MAX - (4LL << 30);
 	static const struct {
 		u64 count;
 		s64 pos, isize;
@@ -35,8 +36,8 @@ static void test_size(void **state)
 		{ 1 << 30, INT64_MIN, 1 << 30, true },
 		{ 0, 0, 1 << 30, true },
 		{ UINT64_MAX, 0, INT64_MAX, false },
-		{ UINT64_MAX, INT64_MAX - (1 << 20), INT64_MAX, false },
-		{ UINT64_MAX, INT64_MAX - (1 << 20) + 1, INT64_MAX, true },
+		{ UINT64_MAX, far - (1 << 20), far, false },
+		{ UINT64_MAX, far - (1 << 20) + 1, far, true },
 	};
 	size_t i;
 
@@ -76,9 +77,25 @@ static void test_reasons(void **state)
 	}
 }
 
+static void test_far_end(void **state)
+{
+	const s64 top = (s64)(~0ULL >> 1);
+	struct mars_facts facts = {
+		.pos = top - (2 << 20), .isize = top, .count = 1 << 20, .min_read_bytes = 4096,
+	};
+
+	(void)state;
+	assert_int_equal(mars_verdict(&facts), MARS_NATIVE_file);
+	facts.pos = top - (4LL << 30) + 1;
+	assert_int_equal(mars_verdict(&facts), MARS_NATIVE_file);
+	facts.pos--;
+	assert_int_equal(mars_verdict(&facts), MARS_ACCELERATE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_far_end),
 		cmocka_unit_test(test_ordinary),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_reasons),

@@ -45,6 +45,25 @@ t_eof()
 	mread rdcheck "$BIG" --seed 11 --near-eof --max 8M --count "$(more 20)" --rng 12
 }
 
+# The end of the longest file there is: on XFS that is the end of what a position
+# can say, where sums overflow.
+t_far_end()
+{
+	case $FS in
+	ext4) far=17592186040320 ;;
+	*) far=9223372036854775807 ;;
+	esac
+	truncate -s $far /t/far
+	for left in 1048576 2883584; do
+		rm -f /tmp/far
+		timeout 60 busybox dd if=/t/far of=/tmp/far bs=$left count=1 \
+			skip=$((far - left)) iflag=skip_bytes 2>/dev/null || fail "the read does not end, or fails"
+		[ "$(wc -c </tmp/far)" = $left ] || fail "$(wc -c </tmp/far) bytes instead of $left"
+		[ -z "$(tr -d '\0' <"/tmp/far" | head -c 1)" ] || fail "a hole reads as something else"
+	done
+	rm /t/far /tmp/far
+}
+
 t_holes()
 {
 	mread rdcheck "$SPARSE" --seed 12 --layout sparse --max 96M --count "$(more 30)" --rng 13
@@ -190,7 +209,10 @@ t_pressure()
 	fallocate -l "$(awk '/MemAvailable/ { printf "%.0f", ($2 - 200000) * 1024 }' /proc/meminfo)" \
 		/fill/filler
 	rc=0
-	mread bigread "$BIG" --seed 11 --len 100000001 || rc=$?
+	for early in off any ordered; do
+		native || put "$(entry /t)/early_copy" $early 0
+		mread bigread "$BIG" --seed 11 --len 60000001 || rc=$?
+	done
 	mread fpos "$ODD" --seed 13 --chunk 3M || rc=$?
 	umount /fill
 	return "$rc"
@@ -218,6 +240,7 @@ t read 120 t_read
 t readv 120 t_readv
 t preadv 120 t_preadv
 t eof 120 t_eof
+t far-end 90 t_far_end
 t holes 120 t_holes
 t position 120 t_position
 t selfmap 120 t_selfmap
