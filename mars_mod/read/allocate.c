@@ -7,11 +7,15 @@
 
 /*
  * A large folio is worth a look at the free lists, not a reclaim or compaction:
- * four small ones do nearly as well. Single pages are had as read-ahead has them.
+ * four small ones do nearly as well. NOMEMALLOC, because an allocation that may
+ * not reclaim passes for an atomic one and would open the reserves of those.
+ * Single pages are had as read-ahead has them.
  */
 static gfp_t order_gfp(const struct mars_request *req, unsigned int order)
 {
-	return order > req->min_order ? req->gfp & ~__GFP_DIRECT_RECLAIM : req->gfp;
+	if (order <= req->min_order)
+		return req->gfp;
+	return (req->gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOMEMALLOC;
 }
 
 static struct folio *allocate_one(struct mars_request *req, pgoff_t index, unsigned long nr)
@@ -41,12 +45,14 @@ static struct folio *allocate_one(struct mars_request *req, pgoff_t index, unsig
  */
 void mars_allocate(struct mars_request *req, unsigned long nr)
 {
+	/* Then insert takes one folio at a time. */
+	unsigned int most = mars_charge_may_sleep() ? 1 : MARS_CHUNK_FOLIOS;
 	u64 start = ktime_get_ns();
 	struct folio *folio;
 
 	req->nr_folios = 0;
 	req->nr_pages = 0;
-	while (req->nr_pages < nr && req->nr_folios < MARS_CHUNK_FOLIOS) {
+	while (req->nr_pages < nr && req->nr_folios < most) {
 		folio = allocate_one(req, req->next + req->nr_pages, nr - req->nr_pages);
 		if (!folio)
 			break;

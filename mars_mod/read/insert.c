@@ -29,19 +29,6 @@ static bool beyond_eof(const struct mars_request *req, struct folio *folio, pgof
 	return index >= eof;
 }
 
-/*
- * Above memory.high the next charge may sleep for seconds in reclaim; with this
- * read's folios locked, others would sleep with it. So they are submitted first.
- */
-static bool charge_may_sleep(void)
-{
-#ifdef CONFIG_MEMCG
-	return current->memcg_nr_pages_over_high;
-#else
-	return false;
-#endif
-}
-
 /**
  * mars_insert() - put the chunk into the page cache
  * @req: the read; afterwards @folio holds what went in, contiguous from the
@@ -69,7 +56,7 @@ int mars_insert(struct mars_request *req)
 
 		if (beyond_eof(req, folio, index))
 			err = -ENODATA;
-		else if (i && charge_may_sleep())
+		else if (i && mars_charge_may_sleep())
 			err = -EBUSY;
 		else
 			err = filemap_add_folio(req->mapping, folio, index, req->gfp);

@@ -123,6 +123,24 @@ static inline u64 mars_stage_end(struct mars_request *req, enum mars_stat stat, 
 	return ns;
 }
 
+/**
+ * mars_charge_may_sleep() - is this task above memory.high?
+ *
+ * Then the next charge may sleep for seconds in reclaim; with the read's folios
+ * locked, others would sleep with it. So they are submitted first.
+ *
+ * Context: Task.
+ * Return: True if so.
+ */
+static inline bool mars_charge_may_sleep(void)
+{
+#ifdef CONFIG_MEMCG
+	return current->memcg_nr_pages_over_high;
+#else
+	return false;
+#endif
+}
+
 /* read.c */
 ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter *iter);
 int mars_read_init(void);
