@@ -15,11 +15,16 @@
 #include "../trace.h"
 #include "read.h"
 
-/* A touch of such a shared mapping is a write of a file: its mtime would tell. */
+/*
+ * A touch of such a shared mapping is a write of a file: its mtime and its blocks
+ * would tell. (tmpfs has no page_mkwrite; there the fault itself sets the time.)
+ */
 static bool notices_writes(const struct vm_area_struct *vma)
 {
-	return vma->vm_flags & VM_SHARED && vma->vm_ops &&
-	       (vma->vm_ops->page_mkwrite || vma->vm_ops->pfn_mkwrite);
+	if (!(vma->vm_flags & VM_SHARED) || !vma->vm_file)
+		return false;
+	return (vma->vm_ops && (vma->vm_ops->page_mkwrite || vma->vm_ops->pfn_mkwrite)) ||
+	       file_inode(vma->vm_file)->i_nlink;
 }
 
 /*
