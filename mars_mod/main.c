@@ -51,8 +51,8 @@ static void __exit mars_exit(void)
 {
 	mars_sysfs_close();
 	mars_attach_exit();
-	mars_hook_drain();
 	mars_sysfs_exit();
+	mars_hook_drain();
 	mars_mount_wait_all_released();
 	mars_hook_exit();
 	mars_read_exit();

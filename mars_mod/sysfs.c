@@ -11,7 +11,7 @@
  *       path fstype enabled <knob>...
  *       stats/<counter>
  */
-#include <linux/kstrtox.h>
+#include <linux/completion.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -71,14 +71,9 @@ static const struct sysfs_ops mars_sysfs_ops = {
 /* "0" or "1" and nothing else; the knobs of a kernel interface are no prose. */
 static int parse_switch(const char *buf, bool *on)
 {
-	unsigned int value;
-	int err = kstrtouint(buf, 10, &value);
-
-	if (err)
-		return err;
-	if (value > 1)
+	if ((buf[0] != '0' && buf[0] != '1') || (buf[1] && strcmp(buf + 1, "\n")))
 		return -EINVAL;
-	*on = value;
+	*on = buf[0] == '1';
 	return 0;
 }
 
@@ -325,9 +320,13 @@ const struct kobj_type mars_mount_ktype = {
 	.default_groups = mount_groups,
 };
 
+/* The release may run later, from a work of its own (DEBUG_KOBJECT_RELEASE). */
+static DECLARE_COMPLETION(root_released);
+
 static void root_release(struct kobject *kobj)
 {
 	kfree(kobj);
+	complete(&root_released);
 }
 
 static const struct kobj_type root_ktype = {
@@ -386,6 +385,7 @@ put_mounts:
 	kobject_put(mounts_kobj);
 put_root:
 	kobject_put(root_kobj);
+	wait_for_completion(&root_released);
 	return err;
 }
 
@@ -409,4 +409,5 @@ void mars_sysfs_exit(void)
 {
 	kobject_put(mounts_kobj);
 	kobject_put(root_kobj);
+	wait_for_completion(&root_released);
 }

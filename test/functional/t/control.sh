@@ -153,7 +153,7 @@ t_bad_values()
 	done
 	mread refuse "$SYS/memory_bytes" 0 1048575 1048575K
 	for switch in "$SYS/enabled" "$(entry /x)/enabled"; do
-		mread refuse "$switch" 2 yes on 1K 01x
+		mread refuse "$switch" 2 yes on 1K 01x 01 +1 +0
 	done
 }
 
