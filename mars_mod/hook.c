@@ -44,7 +44,7 @@
 #include "read/read.h"
 
 /* ki_flags of a plain synchronous buffered read; anything else goes native. */
-#define MARS_IOCB_ALLOWED (IOCB_APPEND | IOCB_DSYNC | IOCB_SYNC)
+#define MARS_IOCB_ALLOWED (IOCB_APPEND | IOCB_DSYNC | IOCB_SYNC | IOCB_AIO_RW)
 
 /* What iocb->private points at in calls that MARS makes itself. */
 static char mars_native_token;

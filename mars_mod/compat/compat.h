@@ -19,6 +19,11 @@
 #include <linux/pagevec.h>
 #endif
 
+/* Of no meaning to a read; stable series got it at different times. */
+#ifndef IOCB_AIO_RW
+#define IOCB_AIO_RW 0
+#endif
+
 #ifndef CONFIG_64BIT
 #error "MARS needs a 64-bit kernel: its counters and page indices are 64 bits wide"
 #endif
