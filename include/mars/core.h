@@ -141,6 +141,7 @@ struct mars_ledger {
 
 void mars_ledger_init(struct mars_ledger *ledger);
 bool mars_ledger_record(struct mars_ledger *ledger, u64 start, u64 end);
+bool mars_ledger_full(const struct mars_ledger *ledger);
 u64 mars_ledger_covered(const struct mars_ledger *ledger, u64 pos);
 u64 mars_ledger_next(const struct mars_ledger *ledger, u64 pos);
 void mars_ledger_retire(struct mars_ledger *ledger, u64 pos);

@@ -70,6 +70,18 @@ bool mars_ledger_record(struct mars_ledger *ledger, u64 start, u64 end)
 }
 
 /**
+ * mars_ledger_full() - could a piece that touches no other be refused?
+ * @ledger: the ledger of one read
+ *
+ * Context: Any.
+ * Return: True if so.
+ */
+bool mars_ledger_full(const struct mars_ledger *ledger)
+{
+	return ledger->nr == MARS_LEDGER_MAX;
+}
+
+/**
  * mars_ledger_covered() - how far is the data from a position on copied already?
  * @ledger: the ledger of one read
  * @pos: file position

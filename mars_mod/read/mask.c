@@ -8,6 +8,20 @@
 #include "read.h"
 
 /*
+ * Segments of a readv() may overlap, and what is copied last stays. So out of
+ * order only when all that is left goes to one segment.
+ */
+static bool may_reorder(const struct mars_request *req)
+{
+	size_t len;
+
+	if (req->config.early_copy != MARS_EARLY_COPY_any)
+		return false;
+	mars_iter_segment(req->iter, &len);
+	return len == iov_iter_count(req->iter);
+}
+
+/*
  * One step of early_copy=any: the next ready folio beyond the head. A folio that
  * is not ready is mostly followed by more of the same batch, so the next look is
  * a batch further on, and a round over the window costs no more than that many.
@@ -18,7 +32,7 @@ static bool early_step(struct mars_request *req, loff_t head_end)
 	loff_t pos = max(req->early, head_end);
 	size_t copied = 0;
 
-	while (pos < edge && !copied) {
+	while (pos < edge && !copied && !mars_ledger_full(&req->ledger)) {
 		struct folio *folio;
 
 		req->early = mars_ledger_covered(&req->ledger, pos);
@@ -36,6 +50,7 @@ static bool early_step(struct mars_request *req, loff_t head_end)
 			folio_put(folio);
 		pos += copied ?: req->batch;
 		req->early = pos;
+		cond_resched();
 	}
 	return copied;
 }
@@ -46,8 +61,7 @@ static bool mask_step(struct mars_request *req, struct folio *head)
 	loff_t pos = max(req->faulted, req->iocb->ki_pos);
 	size_t len;
 
-	if (req->config.early_copy == MARS_EARLY_COPY_any &&
-	    early_step(req, folio_pos(head) + folio_size(head)))
+	if (may_reorder(req) && early_step(req, folio_pos(head) + folio_size(head)))
 		return true;
 	len = mars_fault_in(req, pos);
 	req->faulted = pos + len;
@@ -96,6 +110,7 @@ int mars_settle(struct mars_request *req)
 	while (index < req->next && err != -EINTR) {
 		struct folio *folio = mars_get_folio(req, index);
 
+		cond_resched();
 		if (!folio) {
 			index++;
 			continue;
@@ -104,7 +119,6 @@ int mars_settle(struct mars_request *req)
 			err = mars_await(req, folio);
 		index = folio_next_index(folio);
 		folio_put(folio);
-		cond_resched();
 	}
 	req->settled = req->next;
 	return err == -EINTR ? err : 0;

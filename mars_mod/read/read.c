@@ -212,6 +212,8 @@ static int head_missing(struct mars_request *req)
 		return native_piece(req, PAGE_SIZE << req->min_order, MARS_NATIVE_vanished);
 	req->window = max(req->window / 2, MARS_WINDOW_LEAST);
 	req->next = round_down(index, 1UL << req->min_order);
+	/* early_copy=off: what is brought in again is waited for again. */
+	req->settled = min(req->settled, req->next);
 	mars_runs_rewind(&req->runs, req->next);
 	req->starved = false;
 	return 0;
@@ -242,17 +244,15 @@ static int drain_ready(struct mars_request *req)
 
 	if ((off || !folio_test_uptodate(folio)) && can_advance(req))
 		return -EAGAIN;
-	if (off && req->settled < req->next) {
-		err = mars_settle(req);
-		if (err)
-			return err;
-	}
+	/*
+	 * After a sleep the cursor is looked up again, as filemap_get_pages() does:
+	 * what was collected before may have been replaced.
+	 */
+	if (off && req->settled < req->next)
+		return mars_settle(req);
 	if (!folio_test_uptodate(folio)) {
 		err = mars_await(req, folio);
-		if (err == MARS_REISSUE)
-			return reissue(req, folio);
-		if (err)
-			return err;
+		return err == MARS_REISSUE ? reissue(req, folio) : err;
 	}
 	return mars_copy(req);
 }
@@ -264,6 +264,8 @@ static int mars_drain(struct mars_request *req)
 	int err = 0;
 
 	while (!err && req->iocb->ki_pos < min(req->end, enough)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		if (!mars_collect(req))
 			return head_missing(req);
 		err = drain_ready(req);

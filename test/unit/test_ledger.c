@@ -98,8 +98,11 @@ static void test_full(void **state)
 
 	(void)state;
 	mars_ledger_init(&l);
-	for (i = 0; i < MARS_LEDGER_MAX; i++)
+	for (i = 0; i < MARS_LEDGER_MAX; i++) {
+		assert_false(mars_ledger_full(&l));
 		assert_true(mars_ledger_record(&l, 10 * i + 5, 10 * i + 10));
+	}
+	assert_true(mars_ledger_full(&l));
 	/* No room for another piece, and nothing of it is taken for copied. */
 	assert_false(mars_ledger_record(&l, 10 * i + 5, 10 * i + 10));
 	assert_int_equal(mars_ledger_covered(&l, 10 * i + 5), 10 * i + 5);

@@ -5,7 +5,7 @@
 # system, $FS, on a mapping named "slow", whose I/O can be held back; and another
 # of the same kind, /t2, on a disk of its own.
 
-FILE=/t/file SECONDS_EACH=8
+FILE=/t/file SECONDS_EACH=4
 
 setup()
 {
@@ -21,22 +21,36 @@ setup()
 	mars_on /t2
 }
 
+# with_each COMMAND…: with every setting of early_copy.
+with_each()
+{
+	if native; then
+		"$@"
+		return
+	fi
+	for early in off any ordered; do
+		put "$(entry /t)/early_copy" $early 0
+		echo "early_copy=$early"
+		"$@"
+	done
+}
+
 t_truncate()
 {
-	mread truncrace /t/race --size 48M --low 0 --seconds $SECONDS_EACH
-	mread truncrace /t/race --size 64M --low 16M --len 48M --readers 1 --seconds $SECONDS_EACH
+	with_each mread truncrace /t/race --size 48M --low 0 --seconds $SECONDS_EACH
+	with_each mread truncrace /t/race --size 64M --low 16M --len 48M --readers 1 --seconds $SECONDS_EACH
 	rm /t/race
 }
 
 t_append()
 {
-	mread appendrace /t/race --size 24M --seconds $SECONDS_EACH
+	with_each mread appendrace /t/race --size 24M --seconds $SECONDS_EACH
 	rm /t/race
 }
 
 t_punch()
 {
-	mread punchrace /t/race --size 48M --seconds $SECONDS_EACH
+	with_each mread punchrace /t/race --size 48M --seconds $SECONDS_EACH
 	rm /t/race
 }
 
