@@ -230,6 +230,7 @@ static int reissue(struct mars_request *req, struct folio *folio)
 	pgoff_t first = folio->index, last = folio_next_index(folio) - 1;
 
 	mars_put_ready(req, 0);
+	req->failed = true;
 	if (last - first >= 1UL << req->min_order)
 		invalidate_mapping_pages(req->mapping, first, last);
 	return native_piece(req, left, MARS_NATIVE_reissue);
@@ -344,8 +345,41 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->faulted = 0;
 	req->early = 0;
 	req->settled = 0;
+	req->failed = false;
 	mars_ledger_init(&req->ledger);
 	mars_runs_init(&req->runs);
+}
+
+/*
+ * After an error others of this read's folios may fail too, and would stay in the
+ * page cache as large as they are: a later native read of good bytes in one of
+ * them would get EIO for a sector megabytes away. So none is left behind.
+ */
+static void drop_failed(struct mars_request *req)
+{
+	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
+
+	while (index < req->next) {
+		struct folio *folio = mars_get_folio(req, index);
+		pgoff_t first, last;
+		bool drop;
+
+		cond_resched();
+		if (!folio) {
+			index++;
+			continue;
+		}
+		first = folio->index;
+		last = folio_next_index(folio) - 1;
+		drop = last > first && !folio_test_uptodate(folio) &&
+		       !folio_wait_bit_killable(folio, PG_locked) && !folio_test_uptodate(folio);
+		folio_put(folio);
+		if (drop)
+			invalidate_mapping_pages(req->mapping, first, last);
+		if (fatal_signal_pending(current))
+			return;
+		index = last + 1;
+	}
 }
 
 static u64 take_budget(const struct mars_request *req)
@@ -389,6 +423,8 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	iov_iter_truncate(iter, file_inode(file)->i_sb->s_maxbytes - iocb->ki_pos);
 	trace_mars_read_start(req->id, req->inode, iocb->ki_pos, iov_iter_count(iter));
 	ret = mars_run(req);
+	if (req->failed)
+		drop_failed(req);
 	ret = req->copied ?: ret;
 
 	file_accessed(file);

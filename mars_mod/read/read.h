@@ -55,6 +55,7 @@
  * @fault_stop:	the buffer has something that is not faulted in ahead
  * @early:	file position up to which early copy has looked since the last sleep
  * @settled:	early_copy=off: page index up to which everything was waited for
+ * @failed:	the I/O of a folio failed
  * @ledger:	what was copied out of order
  * @fault_page:	for mars_fault_in()
  * @waited:	page index after the folio that was last slept on
@@ -95,6 +96,7 @@ struct mars_request {
 	bool fault_stop;
 	loff_t early;
 	pgoff_t settled;
+	bool failed;
 	struct mars_ledger ledger;
 	struct page *fault_page[MARS_FAULT_PAGES];
 	pgoff_t waited;
