@@ -27,7 +27,7 @@ def series_of(grid):
 def label(cell):
     parts = [suites.format_size(cell["size_bytes"]), cell["buffer"]]
     if cell["hit_pct"] not in (0, 100):
-        parts.append(f"hit {cell['hit_pct']} %")
+        parts.append(f"hit {suites.format_hit(cell['hit_pct'], cell['hit_layout'])}")
     if "linux-best" in cell and len(cell["configs"]) > 2:
         parts.append(f"best: {linux_setting(cell['linux-best'])}")
     return "\\n".join(parts)

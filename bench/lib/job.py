@@ -16,8 +16,11 @@ BENCH = Path(__file__).resolve().parent.parent
 RUNNER = BENCH.parent / "test" / "vm" / "run"
 
 HEADER = ("suite,kernel,fs,profile,pattern,size_bytes,hit_pct,buffer,config,round,bytes,seconds,"
-          "reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,icount").split(",")
-GUEST_FIELDS = ("reads", "sectors_read", "resident_pages", "mars_reads", "mars_bytes_missed")
+          "reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,icount,hit_layout,"
+          "mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in").split(",")
+GUEST_FIELDS = ("reads", "sectors_read", "resident_pages", "mars_reads", "mars_bytes_missed",
+                "mars_bytes", "mars_bytes_masked", "mars_bytes_out_of_order",
+                "mars_bytes_faulted_in")
 
 
 class Failure(Exception):
@@ -59,8 +62,22 @@ def read_env(path):
     return env
 
 
+def row_of(job, sample, raw):
+    """A row of results.csv: what the guest measured joined with what was planned."""
+    row = {
+        "suite": sample.suite, "kernel": job.kernel, "fs": job.fs, "profile": job.profile,
+        "pattern": sample.cell.pattern, "size_bytes": sample.cell.size,
+        "hit_pct": sample.cell.hit_pct, "hit_layout": sample.cell.hit_layout,
+        "buffer": sample.cell.buffer, "config": sample.config.name, "round": sample.round,
+        "bytes": int(raw["bytes"]), "seconds": float(raw["seconds"]),
+        "icount": int(job.suite.icount),
+    }
+    row.update((key, int(raw[key])) for key in GUEST_FIELDS)
+    return row
+
+
 def read_raw(job, path):
-    """Joins what the guest measured with what was planned."""
+    """Fills job.rows from what rdbench printed."""
     complete = False
     by_id = {str(sample.id): sample for sample in job.samples}
     with open(path, encoding="ascii", errors="replace", newline="") as lines:
@@ -68,17 +85,7 @@ def read_raw(job, path):
             if raw["id"] == "end":
                 complete = True
                 break
-            sample = by_id[raw["id"]]
-            row = {
-                "suite": sample.suite, "kernel": job.kernel, "fs": job.fs,
-                "profile": job.profile, "pattern": sample.cell.pattern,
-                "size_bytes": sample.cell.size, "hit_pct": sample.cell.hit_pct,
-                "buffer": sample.cell.buffer, "config": sample.config.name,
-                "round": sample.round, "bytes": int(raw["bytes"]),
-                "seconds": float(raw["seconds"]), "icount": int(job.suite.icount),
-            }
-            row.update((key, int(raw[key])) for key in GUEST_FIELDS)
-            job.rows.append(row)
+            job.rows.append(row_of(job, by_id[raw["id"]], raw))
     if not complete:
         raise Failure(f"{job.name}: {path} stops before the end of the plan")
 

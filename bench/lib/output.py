@@ -8,7 +8,8 @@ from . import chart, summary, table
 from .job import HEADER
 
 INTEGERS = {"size_bytes", "hit_pct", "bytes", "reads", "sectors_read", "resident_pages",
-            "mars_reads", "mars_bytes_missed", "icount"}
+            "mars_reads", "mars_bytes_missed", "icount", "mars_bytes", "mars_bytes_masked",
+            "mars_bytes_out_of_order", "mars_bytes_faulted_in"}
 
 
 def write_csv(path, rows):
@@ -20,12 +21,16 @@ def write_csv(path, rows):
 
 
 def read_csv(path):
+    """The samples. Columns that an older file does not have are "not known"."""
     with open(path, encoding="ascii", newline="") as lines:
         rows = list(csv.DictReader(lines))
     for row in rows:
         row["seconds"] = float(row["seconds"])
         for key in INTEGERS & set(row):
             row[key] = int(row[key])
+        for key in INTEGERS - set(row):
+            row[key] = -1
+        row.setdefault("hit_layout", "scattered" if 0 < row["hit_pct"] < 100 else "none")
     return rows
 
 
@@ -40,7 +45,7 @@ def without_rates(grid):
 
 
 def write_all(directory, rows, envs, faults, command):
-    """Writes everything; returns (text, paths of charts)."""
+    """Writes everything; returns (text, its last lines over all grids, paths of charts)."""
     grids = summary.summarize(rows)
     write_csv(directory / "results.csv", rows)
     document = {
@@ -54,8 +59,10 @@ def write_all(directory, rows, envs, faults, command):
         json.dump(document, out, indent=1)
         out.write("\n")
     text = "\n".join(table.grid_text(grid, envs.get(env_key(grid), {})) for grid in grids)
+    overall = table.overall(grids)
+    text += "\n" + overall
     (directory / "results.txt").write_text(text, encoding="utf-8")
     charts = []
     for grid in grids:
         charts += chart.draw(grid, envs.get(env_key(grid), {}), directory)
-    return text, charts
+    return text, overall, charts

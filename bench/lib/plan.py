@@ -60,10 +60,13 @@ def line_of(suite, sample, with_mars):
         "size": cell.size,
         "total": suites.total_of(suite, cell),
         "hit_pct": cell.hit_pct,
+        "hit_run": suites.HIT_RUN,
         "buffer": cell.buffer,
         # Cached data stays cached from one round to the next only at the same offsets.
         "seed": seed_of(cell, "" if cell.hit_pct == 100 else sample.round),
     }
+    if cell.hit_layout != "none":
+        words["hit_layout"] = cell.hit_layout
     words.update((f"knob.{name}", value) for name, value in config.knobs)
     return "sample " + " ".join(f"{key}={value}" for key, value in words.items())
 

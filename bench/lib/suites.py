@@ -45,9 +45,32 @@ def mars_variant(variant, **knobs):
 
 
 @dataclass(frozen=True)
-class Suite:
-    """A grid (every combination of patterns, sizes, buffers, hit_pcts) times configs.
+class Gate:
+    """What a suite is to show of one configuration, in each grid on its own.
 
+    config   of MARS
+    against  a comparator: linux-default, linux-best, linux-best-single
+    mean     the geometric mean of the ratios must reach this; besides, no cell may lie
+             below 0.97 with its whole interval
+    pick     (key, value) pairs that the cells concerned have; none: all cells
+    profiles the devices it is about; none: all
+    """
+
+    config: str
+    against: str
+    mean: float
+    pick: tuple = ()
+    profiles: tuple = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A grid (every combination of patterns, sizes, buffers, hits) times configs.
+
+    hit_pcts    shares of each request that are cached beforehand
+    hit_layouts where, for a share between 0 and 100: scattered (blocks of 64 KiB drawn at
+                random), prefix, suffix (in one piece)
+    gates       what the suite is to show
     sweep       also measure Linux at every read_ahead_kb of the sweep
     sweep_top   a thin sweep reaches at least this far (a stream profits from a window
                 beyond its request)
@@ -64,6 +87,7 @@ class Suite:
     patterns: tuple = ("random",)
     buffers: tuple = ("reused", "fresh")
     hit_pcts: tuple = (0,)
+    hit_layouts: tuple = ("scattered",)
     profiles: tuple = ("array", "ssd", "nvme")
     fs: tuple = ("xfs",)
     configs: tuple = (LINUX_DEFAULT, MARS)
@@ -75,19 +99,23 @@ class Suite:
     icount: bool = False
     other: bool = False
     goals: tuple = ()
+    gates: tuple = ()
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of a grid."""
+    """One combination of a grid. The layout is "none" where nothing or all is cached."""
 
     suite: str
     pattern: str
     size: int
     hit_pct: int
+    hit_layout: str
     buffer: str
 
 
+# Block of a scattered hit, and what a share is rounded down to.
+HIT_RUN = 64 * KIB
 GRID_SIZES = (256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 128 * MIB)
 
 SUITES = {
@@ -108,6 +136,16 @@ SUITES = {
             sweep_top=8 * MIB,
             min_total=256 * MIB,
             min_requests=2,
+        ),
+        Suite(
+            name="fig9",
+            title="reads of 128 MiB that are cached in part: prefix, suffix, scattered",
+            sizes=(128 * MIB,),
+            buffers=("reused",),
+            hit_pcts=(0, 25, 50, 75),
+            hit_layouts=("prefix", "suffix", "scattered"),
+            sweep=True,
+            gates=(Gate("mars", "linux-best", 1.15),),
         ),
         Suite(
             name="small",
@@ -133,6 +171,9 @@ SUITES = {
     )
 }
 
+# What bench/run does without --suite; the others take an hour and more each.
+DEFAULT = ("random", "sequential", "small")
+
 # Bytes of the file that is read: large enough that the requests of a sample lie far apart,
 # small enough to be written quickly. A profile that is not named here gets "default".
 FILE_SIZES = {"mem": 512 * MIB, "dir": 8 * GIB, "default": 2 * GIB}
@@ -144,10 +185,11 @@ def file_size(suite, profile):
 
 def cells_of(suite):
     return [
-        Cell(suite.name, pattern, size, hit_pct, buffer)
+        Cell(suite.name, pattern, size, hit_pct, layout, buffer)
         for pattern in suite.patterns
         for buffer in suite.buffers
         for hit_pct in suite.hit_pcts
+        for layout in (suite.hit_layouts if 0 < hit_pct < 100 else ("none",))
         for size in suite.sizes
     ]
 
@@ -188,6 +230,10 @@ def configs_of(suite, cell, thin):
 def narrowed(suite, **changes):
     """The suite with some of its axes replaced from the command line."""
     return replace(suite, **{key: value for key, value in changes.items() if value})
+
+
+def format_hit(hit_pct, layout):
+    return f"{hit_pct} %" + (f" {layout}" if 0 < hit_pct < 100 else "")
 
 
 def parse_size(text):

@@ -9,7 +9,7 @@ import math
 from . import plan, stats, suites
 
 GRID = ("suite", "kernel", "fs", "profile")
-CELL = ("pattern", "size_bytes", "hit_pct", "buffer")
+CELL = ("pattern", "size_bytes", "hit_pct", "hit_layout", "buffer")
 RA_PREFIX = "linux-ra-"
 COMPARATORS = ("linux-default", "linux-best", "linux-best-single")
 LOWEST_CELL = 0.97
@@ -136,21 +136,40 @@ def compare(cell, single, grid_key):
 
 def verdict(cells, ours, name):
     """'Not slower': geometric mean at least 1, no cell whose whole interval is below 0.97."""
-    found = [(cell, cell["ratios"].get(ours, {}).get(name)) for cell in cells]
-    if not found or any(ratio is None for _, ratio in found):
+    found = [cell["ratios"].get(ours, {}).get(name) for cell in cells]
+    if not found or None in found:
         return None
-    slower = [{**{key: cell[key] for key in CELL}, **ratio}
-              for cell, ratio in found if ratio["high"] < LOWEST_CELL]
-    mean = stats.geomean([ratio["ratio"] for _, ratio in found])
-    rounds = min(ratio["rounds"] for _, ratio in found)
-    return {"geomean": mean, "cells": len(found), "slower": slower, "rounds": rounds,
+    found = [{**{key: cell[key] for key in CELL}, **ratio} for cell, ratio in zip(cells, found)]
+    slower = [one for one in found if one["high"] < LOWEST_CELL]
+    mean = stats.geomean([one["ratio"] for one in found])
+    return {"geomean": mean, "cells": len(found), "slower": slower,
+            "below_one": [one for one in found if one["ratio"] < 1],
+            "rounds": min(one["rounds"] for one in found),
             "not_slower": mean >= 1.0 and not slower}
+
+
+def gates_of(grid):
+    """Verdicts on what the suite is to show, each with the mean that it asks for."""
+    suite = suites.SUITES.get(grid["suite"])
+    found = []
+    for gate in suite.gates if suite else ():
+        if gate.profiles and grid["profile"] not in gate.profiles:
+            continue
+        cells = [cell for cell in grid["cells"]
+                 if all(cell[key] == value for key, value in gate.pick)]
+        about = verdict(cells, gate.config, gate.against)
+        if about:
+            met = about["geomean"] >= gate.mean and not about["slower"]
+            found.append({"config": gate.config, "against": gate.against, "goal": gate.mean,
+                          "pick": dict(gate.pick), "met": met, **about})
+    return found
 
 
 def make_grid(key, rows):
     grid = dict(zip(GRID, key))
     cells = [make_cell(cell, mine) for cell, mine in group(rows, CELL).items()]
-    cells.sort(key=lambda c: (c["pattern"], -ord(c["buffer"][0]), c["hit_pct"], c["size_bytes"]))
+    cells.sort(key=lambda c: (c["pattern"], c["buffer"] != "reused", c["buffer"],
+                              c["hit_layout"], c["hit_pct"], c["size_bytes"]))
     grid["icount"] = bool(rows[0]["icount"])
     single = best_single(cells)
     grid["linux-best-single"] = {"read_ahead_kb": single[0] or "default",
@@ -163,6 +182,7 @@ def make_grid(key, rows):
     ours = sorted({config for cell in cells for config in cell["ratios"]})
     grid["verdicts"] = {config: {name: verdict(cells, config, name) for name in COMPARATORS}
                         for config in ours}
+    grid["gates"] = gates_of(grid)
     return grid
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Text tables."""
 
+import math
+
 from . import suites
 from .summary import COMPARATORS, LOWEST_CELL
 
@@ -48,7 +50,7 @@ def read_row(cell, ours, cached):
     noise = max(cell["aa"].values(), default=None)
     line = [cell["buffer"], suites.format_size(cell["size_bytes"])]
     if cached:
-        line.append(f"{cell['hit_pct']} %")
+        line.append(suites.format_hit(cell["hit_pct"], cell["hit_layout"]))
     line += [
         rate(configs.get("linux-default")),
         rate(configs[best]) if best else "-",
@@ -83,9 +85,21 @@ def others_table(cells):
     for cell in cells:
         medians = [cell["configs"].get(name) for name in names]
         lines.append([cell["buffer"], suites.format_size(cell["size_bytes"]),
-                      f"{cell['hit_pct']} %"] +
+                      suites.format_hit(cell["hit_pct"], cell["hit_layout"])] +
                      [f"{about['median']:.0f}" if about else "-" for about in medians])
     return ["every configuration outside the sweep, median MiB/s", columns(lines), ""]
+
+
+def few_rounds(verdict):
+    if verdict["rounds"] >= ENOUGH_ROUNDS:
+        return ""
+    return f" ({verdict['rounds']} rounds only, a verdict needs {ENOUGH_ROUNDS})"
+
+
+def cell_name(cell):
+    hit = suites.format_hit(cell["hit_pct"], cell["hit_layout"])
+    return (f"{cell['pattern']} {suites.format_size(cell['size_bytes'])} {cell['buffer']}"
+            + (f" hit {hit}" if cell["hit_pct"] else ""))
 
 
 def verdict_lines(grid, ours):
@@ -93,15 +107,42 @@ def verdict_lines(grid, ours):
         if verdict is None:
             continue
         word = "not slower" if verdict["not_slower"] else "NOT shown to be not slower"
-        if verdict["rounds"] < ENOUGH_ROUNDS:
-            word += f" ({verdict['rounds']} rounds only, a verdict needs {ENOUGH_ROUNDS})"
+        word += few_rounds(verdict)
         yield (f"{ours} against {name}: geometric mean {verdict['geomean']:.2f} over "
                f"{verdict['cells']} cells, {len(verdict['slower'])} of them surely below "
                f"{LOWEST_CELL}: {word}")
         for cell in verdict["slower"]:
-            yield (f"    slower: {cell['pattern']} {suites.format_size(cell['size_bytes'])} "
-                   f"{cell['buffer']}: {ratio(cell)} against {cell['against']}")
+            yield f"    slower: {cell_name(cell)}: {ratio(cell)} against {cell['against']}"
 
+
+def gate_lines(grid):
+    """What the suite is to show, and whether it did."""
+    for gate in grid["gates"]:
+        which = " ".join(str(value) for value in gate["pick"].values())
+        word = ("met" if gate["met"] else "MISSED") + few_rounds(gate)
+        yield (f"goal: {gate['config']} at least {gate['goal']:.2f} x {gate['against']} on "
+               f"geometric mean{' of ' + which if which else ''}, no cell surely below "
+               f"{LOWEST_CELL}: {gate['geomean']:.2f} over {gate['cells']} cells, "
+               f"{len(gate['slower'])} surely below: {word}")
+        for cell in gate["below_one"]:
+            yield f"    below 1: {cell_name(cell)}: {ratio(cell)} against {cell['against']}"
+
+
+def overall(grids):
+    """The geometric mean of each goal over all the grids that it was asked of."""
+    found = {}
+    for grid in grids:
+        for gate in grid["gates"]:
+            which = " ".join(str(value) for value in gate["pick"].values())
+            key = (grid["suite"], gate["config"], gate["against"], which)
+            found.setdefault(key, []).append((gate["geomean"], gate["cells"]))
+    lines = []
+    for (suite, config, against, which), means in found.items():
+        cells = sum(count for _, count in means)
+        mean = math.exp(sum(math.log(mean) * count for mean, count in means) / cells)
+        lines.append(f"{suite}, all of {len(means)} grids: {config} {mean:.2f} x {against} on "
+                     f"geometric mean{' of ' + which if which else ''} over {cells} cells")
+    return "\n".join(lines) + "\n" if lines else ""
 
 def reads(grid):
     """Tables of a grid measured in MiB/s."""
@@ -121,7 +162,7 @@ def reads(grid):
         text.append(f"Linux best single: read-ahead {name} for the whole grid")
     for ours in ours_all:
         text += list(verdict_lines(grid, ours))
-    return text
+    return text + list(gate_lines(grid))
 
 
 def rounds_of(cells):

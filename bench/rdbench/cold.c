@@ -108,11 +108,11 @@ static void make_cold(const struct range *r, size_t nr)
 		    (unsigned long long)left, i);
 }
 
+/* Pieces below any sensible min_read_bytes: the kernel itself fills the cache. */
 static void warm(int fd, uint64_t off, uint64_t len)
 {
 	uint64_t n;
 
-	/* Pieces below any sensible min_read_bytes: the kernel itself fills the cache. */
 	for (; len; off += n, len -= n) {
 		n = len < sizeof(warm_buf) ? len : sizeof(warm_buf);
 		if (pread(fd, warm_buf, n, off) != (ssize_t)n)
@@ -120,25 +120,74 @@ static void warm(int fd, uint64_t off, uint64_t len)
 	}
 }
 
-/* Exactly hit_pct of the blocks, drawn without replacement, in file order. */
-static void warm_part(const struct sample *s, const struct range *r, uint64_t *rng)
+/*
+ * The pieces of a range that are to be cached: hit_pct of its blocks, in one piece or
+ * drawn without replacement. Returns how many there are.
+ */
+static size_t choose_pieces(const struct sample *s, const struct range *r, uint64_t *rng,
+			    struct range *piece)
 {
 	uint64_t blocks = r->len / s->hit_run, need = blocks * s->hit_pct / 100, i;
+	size_t nr = 0;
+
+	for (i = 0; i < blocks && need; i++) {
+		bool take;
+
+		if (s->layout == LAYOUT_PREFIX)
+			take = true;
+		else if (s->layout == LAYOUT_SUFFIX)
+			take = blocks - i <= need;
+		else
+			take = rng_next(rng) % (blocks - i) < need;
+		if (!take)
+			continue;
+		piece[nr].off = r->off + i * s->hit_run;
+		piece[nr++].len = s->hit_run;
+		need--;
+	}
+	return nr;
+}
+
+/*
+ * Read in through a file of its own, set to RANDOM: what is asked for and nothing beyond
+ * it. All pieces are asked for before the first is waited for, so that a device with some
+ * latency does not make the preparation longer than the measurement.
+ */
+static void warm_pieces(const struct range *piece, size_t nr)
+{
 	char path[64];
+	size_t i;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", c.fd);
 	fd = open(path, O_RDONLY);
-	/* RANDOM: what is asked for and nothing beyond it. */
 	if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
 		die("cannot open the file again: %s", strerror(errno));
-	for (i = 0; i < blocks; i++) {
-		if (rng_next(rng) % (blocks - i) >= need)
-			continue;
-		warm(fd, r->off + i * s->hit_run, s->hit_run);
-		need--;
-	}
+	for (i = 0; i < nr; i++)
+		posix_fadvise(fd, piece[i].off, piece[i].len, POSIX_FADV_WILLNEED);
+	for (i = 0; i < nr; i++)
+		warm(fd, piece[i].off, piece[i].len);
 	close(fd);
+}
+
+/* Exactly these pieces of the range are cached, whatever the kernel made of the requests. */
+static void warm_part(const struct sample *s, const struct range *r, uint64_t *rng)
+{
+	struct range *piece = calloc(r->len / s->hit_run + 1, sizeof(*piece));
+	uint64_t pages, all;
+	size_t nr;
+
+	if (!piece)
+		die("no memory for the list of cached pieces");
+	nr = choose_pieces(s, r, rng, piece);
+	warm_pieces(piece, nr);
+	pages = cold_resident(piece, nr);
+	all = cold_resident(r, 1);
+	if (pages != nr * s->hit_run / PAGE || all != pages)
+		die("%llu pages were to be cached, %llu of them and %llu in all are",
+		    (unsigned long long)(nr * s->hit_run / PAGE), (unsigned long long)pages,
+		    (unsigned long long)all);
+	free(piece);
 }
 
 void cold_prepare(const struct sample *s, const struct range *r, size_t nr)

@@ -180,15 +180,26 @@ void mars_set(const struct sample *s)
 	}
 }
 
-long long mars_stat(const char *name)
+void mars_stats(long long value[NR_COUNTERS])
 {
+	/* In the order of the columns that plan.c prints. */
+	static const char *const names[NR_COUNTERS] = {
+		"reads", "bytes_missed", "bytes", "bytes_masked", "bytes_out_of_order",
+		"bytes_faulted_in",
+	};
 	char path[STR_MAX], file[96], text[64];
+	int i;
 
-	if (!m.loaded)
-		return 0;
-	snprintf(file, sizeof(file), "stats/%s", name);
-	mount_path(path, sizeof(path), m.here, file);
-	return read_text(path, text, sizeof(text)) ? -1 : atoll(text);
+	for (i = 0; i < NR_COUNTERS; i++) {
+		value[i] = 0;
+		if (!m.loaded)
+			continue;
+		snprintf(file, sizeof(file), "stats/%s", names[i]);
+		mount_path(path, sizeof(path), m.here, file);
+		if (read_text(path, text, sizeof(text)))
+			die("this MARS has no counter %s (%s)", names[i], path);
+		value[i] = atoll(text);
+	}
 }
 
 void mars_restore(void)

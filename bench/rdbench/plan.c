@@ -24,6 +24,17 @@ static enum mars_state parse_state(const char *v)
 	die("plan: mars=%s is none of absent, off, other, on", v);
 }
 
+static enum layout parse_layout(const char *v)
+{
+	if (!strcmp(v, "scattered"))
+		return LAYOUT_SCATTERED;
+	if (!strcmp(v, "prefix"))
+		return LAYOUT_PREFIX;
+	if (!strcmp(v, "suffix"))
+		return LAYOUT_SUFFIX;
+	die("plan: hit_layout=%s is none of scattered, prefix, suffix", v);
+}
+
 static void parse_knob(struct sample *s, const char *name, const char *v)
 {
 	struct knob *k = &s->knobs[s->nr_knobs];
@@ -56,6 +67,8 @@ static void parse_pair(struct sample *s, const char *key, const char *v)
 		s->seed = strtoull(v, NULL, 10);
 	else if (!strcmp(key, "hit_pct"))
 		s->hit_pct = atoi(v);
+	else if (!strcmp(key, "hit_layout"))
+		s->layout = parse_layout(v);
 	else if (!strcmp(key, "hit_run"))
 		s->hit_run = parse_size(v);
 	else if (!strncmp(key, "knob.", 5))
@@ -102,12 +115,16 @@ static void run_line(char *line, const struct target *t)
 {
 	struct result r = { 0 };
 	struct sample s;
+	int i;
 
 	parse_sample(&s, line);
 	sample_run(&s, t, &r);
-	printf("%ld,%llu,%.9f,%llu,%lld,%llu,%lld,%lld\n", s.id, (unsigned long long)r.bytes,
+	printf("%ld,%llu,%.9f,%llu,%lld,%llu", s.id, (unsigned long long)r.bytes,
 	       r.seconds, (unsigned long long)r.reads, r.sectors,
-	       (unsigned long long)r.resident_pages, r.mars_reads, r.mars_missed);
+	       (unsigned long long)r.resident_pages);
+	for (i = 0; i < NR_COUNTERS; i++)
+		printf(",%lld", r.mars[i]);
+	putchar('\n');
 	fflush(stdout);
 }
 
@@ -120,7 +137,7 @@ void plan_run(const char *plan, const struct target *t, double budget, int need)
 
 	if (!f)
 		die("cannot read the plan %s: %s", plan, strerror(errno));
-	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed");
+	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in");
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "sample ", 7)) {

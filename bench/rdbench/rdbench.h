@@ -34,6 +34,13 @@ enum mars_state {
 	MARS_ON,	/* enabled for this mount */
 };
 
+/* Where the part of a range lies that is cached beforehand. */
+enum layout {
+	LAYOUT_SCATTERED,	/* blocks of hit_run bytes, drawn at random */
+	LAYOUT_PREFIX,		/* in one piece, at the beginning of each request */
+	LAYOUT_SUFFIX,		/* in one piece, at the end of each request */
+};
+
 struct knob {
 	char name[64];
 	char value[64];
@@ -48,6 +55,7 @@ struct sample {
 	char op[16];		/* pread, odirect, willneed, random, mmap */
 	uint64_t size, total, seed;
 	unsigned int hit_pct;
+	enum layout layout;
 	uint64_t hit_run;
 	struct knob knobs[MAX_KNOBS];
 	int nr_knobs;
@@ -57,12 +65,15 @@ struct range {
 	uint64_t off, len;
 };
 
+/* Counters of MARS whose gain over a sample is reported; see mars.c. */
+#define NR_COUNTERS 6
+
 struct result {
 	uint64_t bytes, reads;
 	double seconds;
 	long long sectors;	/* -1: not known */
 	uint64_t resident_pages;
-	long long mars_reads, mars_missed;
+	long long mars[NR_COUNTERS];
 };
 
 /* main.c */
@@ -82,7 +93,7 @@ long long target_sectors(const struct target *t);
 /* mars.c */
 void mars_setup(const char *module, const struct target *here, const struct target *other);
 void mars_set(const struct sample *s);
-long long mars_stat(const char *name);
+void mars_stats(long long value[NR_COUNTERS]);
 void mars_restore(void);
 
 /* cold.c */

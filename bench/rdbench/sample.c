@@ -165,10 +165,10 @@ static int open_sample(const struct sample *s)
 
 void sample_run(const struct sample *s, const struct target *t, struct result *res)
 {
-	long long sectors, reads, missed;
+	long long sectors, before[NR_COUNTERS];
 	struct range *r;
 	size_t nr;
-	int fd;
+	int fd, i;
 
 	r = make_ranges(s, &nr);
 	mars_set(s);
@@ -177,13 +177,13 @@ void sample_run(const struct sample *s, const struct target *t, struct result *r
 	res->resident_pages = cold_resident(r, nr);
 	fd = open_sample(s);
 	sectors = target_sectors(t);
-	reads = mars_stat("reads");
-	missed = mars_stat("bytes_missed");
+	mars_stats(before);
 
 	res->seconds = s->fresh ? time_fresh(s, fd, r, nr) : time_reused(s, fd, r, nr);
 
-	res->mars_reads = mars_stat("reads") - reads;
-	res->mars_missed = mars_stat("bytes_missed") - missed;
+	mars_stats(res->mars);
+	for (i = 0; i < NR_COUNTERS; i++)
+		res->mars[i] -= before[i];
 	res->sectors = target_sectors(t);
 	if (sectors < 0 || res->sectors < 0)
 		res->sectors = -1;
