@@ -12,6 +12,8 @@ SEED = 20240611
 # The A/A control needs a configuration of Linux and MARS itself, not the whole sweep.
 AA_ROUNDS = ("aa0", "aa1")
 AA_CONFIGS = ("linux-default", "mars")
+# Cells that are printed beside the others are measured in every third round.
+EXTRA_EVERY = 3
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,19 @@ def wanted(config, patterns):
     return not patterns or any(fnmatch(config.name, pattern) for pattern in patterns)
 
 
+def cells_in(cells, round_name):
+    if round_name in AA_ROUNDS or int(round_name) % EXTRA_EVERY:
+        return [cell for cell in cells if not cell.extra]
+    return cells
+
+
 def build(suite, rounds, thin, patterns):
     """All samples: the A/A rounds, then the others, cells and configurations shuffled."""
-    cells = suites.cells_of(suite)
+    all_cells = suites.cells_of(suite)
     samples = []
     for name in list(AA_ROUNDS) + [str(number) for number in range(rounds)]:
         shuffle = random.Random(seed_of(suite.name, name))
+        cells = cells_in(all_cells, name)
         for cell in shuffle.sample(cells, len(cells)):
             configs = [c for c in suites.configs_of(suite, cell, thin) if wanted(c, patterns)]
             if name in AA_ROUNDS:

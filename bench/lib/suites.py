@@ -71,9 +71,11 @@ class Suite:
     hit_layouts where, for a share between 0 and 100: scattered (blocks of 64 KiB drawn at
                 random), prefix, suffix (in one piece)
     gates       what the suite is to show
+    also        more cells, each a dictionary of axes that differ from the suite's own:
+                printed beside the others, but left out of verdicts and of the choice of the
+                best single setting, with a thin sweep, in every third round, without A/A
+    sectors     print how many sectors the device delivered for each one asked for
     sweep       also measure Linux at every read_ahead_kb of the sweep
-    sweep_top   a thin sweep reaches at least this far (a stream profits from a window
-                beyond its request)
     min_total   bytes that a sample reads at least, in requests of the cell's size
     icount      run the guest on a virtual clock of one nanosecond an instruction, and
                 report instructions a read instead of MiB/s
@@ -92,7 +94,6 @@ class Suite:
     fs: tuple = ("xfs",)
     configs: tuple = (LINUX_DEFAULT, MARS)
     sweep: bool = False
-    sweep_top: int = 0
     min_total: int = 64 * MIB
     min_requests: int = 1
     file_size: int = 0
@@ -100,6 +101,8 @@ class Suite:
     other: bool = False
     goals: tuple = ()
     gates: tuple = ()
+    also: tuple = ()
+    sectors: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,11 +115,19 @@ class Cell:
     hit_pct: int
     hit_layout: str
     buffer: str
+    extra: bool = False
 
+
+# A stream is read for long enough that its beginning does not count, and a thin sweep of
+# it reaches further than its request: it profits from that.
+STREAM_TOTAL = 256 * MIB
+STREAM_REQUESTS = 2
+STREAM_SWEEP_TOP = 8 * MIB
 
 # Block of a scattered hit, and what a share is rounded down to.
 HIT_RUN = 64 * KIB
 GRID_SIZES = (256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 128 * MIB)
+COLD_RANDOM = (("pattern", "random"), ("buffer", "reused"), ("hit_pct", 0))
 
 SUITES = {
     suite.name: suite
@@ -133,9 +144,6 @@ SUITES = {
             patterns=("sequential",),
             sizes=GRID_SIZES,
             sweep=True,
-            sweep_top=8 * MIB,
-            min_total=256 * MIB,
-            min_requests=2,
         ),
         Suite(
             name="fig9",
@@ -145,7 +153,27 @@ SUITES = {
             hit_pcts=(0, 25, 50, 75),
             hit_layouts=("prefix", "suffix", "scattered"),
             sweep=True,
+            sectors=True,
             gates=(Gate("mars", "linux-best", 1.15),),
+        ),
+        Suite(
+            name="grid",
+            title="cold random reads, judged; fresh buffers, streams, cached reads beside them",
+            sizes=GRID_SIZES,
+            buffers=("reused",),
+            profiles=("array", "ssd", "nvme", "nvme-limited"),
+            fs=("xfs", "ext4"),
+            sweep=True,
+            sectors=True,
+            gates=(
+                Gate("mars", "linux-best", 1.0, pick=COLD_RANDOM),
+                Gate("mars", "linux-best-single", 1.15, pick=COLD_RANDOM),
+            ),
+            also=(
+                {"buffers": ("fresh",)},
+                {"patterns": ("sequential",)},
+                {"hit_pcts": (50, 100)},
+            ),
         ),
         Suite(
             name="small",
@@ -183,9 +211,18 @@ def file_size(suite, profile):
     return suite.file_size or FILE_SIZES.get(profile, FILE_SIZES["default"])
 
 
-def cells_of(suite):
+# These keep no data, so that reading them costs no CPU: a file system's own blocks have to
+# live elsewhere, which only XFS can do.
+WITHOUT_DATA = ("array", "ssd", "raid0-null")
+
+
+def can_live(profile, fs):
+    return fs == "xfs" or profile not in WITHOUT_DATA
+
+
+def product_of(suite, extra):
     return [
-        Cell(suite.name, pattern, size, hit_pct, layout, buffer)
+        Cell(suite.name, pattern, size, hit_pct, layout, buffer, extra)
         for pattern in suite.patterns
         for buffer in suite.buffers
         for hit_pct in suite.hit_pcts
@@ -194,10 +231,30 @@ def cells_of(suite):
     ]
 
 
+def cells_of(suite):
+    """The suite's own grid, then its other cells, none twice."""
+    cells = product_of(suite, False)
+    for axes in suite.also:
+        for cell in product_of(replace(suite, **axes), True):
+            if cell not in cells and replace(cell, extra=False) not in cells:
+                cells.append(cell)
+    return cells
+
+
+def is_extra(name, cell):
+    """Of a cell made from samples alone: is it one that its suite prints but does not judge?"""
+    suite = SUITES.get(name)
+    return bool(suite and suite.also) and not (
+        cell["pattern"] in suite.patterns and cell["buffer"] in suite.buffers and
+        cell["hit_pct"] in suite.hit_pcts)
+
+
 def total_of(suite, cell):
     """Bytes that one sample of the cell reads: whole requests, enough to be timed."""
-    requests = max(-(-suite.min_total // cell.size), suite.min_requests)
-    return requests * cell.size
+    least, requests = suite.min_total, suite.min_requests
+    if cell.pattern == "sequential":
+        least, requests = max(least, STREAM_TOTAL), max(requests, STREAM_REQUESTS)
+    return max(-(-least // cell.size), requests) * cell.size
 
 
 def sweep_of(size, largest, thin, thin_top=0):
@@ -221,15 +278,27 @@ def sweep_of(size, largest, thin, thin_top=0):
 
 def configs_of(suite, cell, thin):
     configs = list(suite.configs)
-    if suite.sweep:
-        sweep = sweep_of(cell.size, max(suite.sizes), thin, suite.sweep_top)
+    # Read-ahead makes no difference to what is cached already.
+    if suite.sweep and cell.hit_pct < 100:
+        top = STREAM_SWEEP_TOP if cell.pattern == "sequential" else 0
+        sweep = sweep_of(cell.size, max(suite.sizes), thin or cell.extra, top)
         configs[1:1] = [linux_ra(kib) for kib in sweep]
     return configs
 
 
 def narrowed(suite, **changes):
-    """The suite with some of its axes replaced from the command line."""
-    return replace(suite, **{key: value for key, value in changes.items() if value})
+    """The suite with some of its axes replaced from the command line.
+
+    Its other cells stay where they are among what is wanted.
+    """
+    changes = {key: value for key, value in changes.items() if value}
+    also = []
+    for axes in suite.also:
+        kept = {key: tuple(value for value in values if value in changes.get(key, values))
+                for key, values in axes.items()}
+        if all(kept.values()):
+            also.append(kept)
+    return replace(suite, also=tuple(also), **changes)
 
 
 def format_hit(hit_pct, layout):

@@ -6,7 +6,7 @@ Works on rows alone, so that results of another day can be looked at again.
 
 import math
 
-from . import plan, stats, suites
+from . import check, plan, stats, suites
 
 GRID = ("suite", "kernel", "fs", "profile")
 CELL = ("pattern", "size_bytes", "hit_pct", "hit_layout", "buffer")
@@ -61,7 +61,8 @@ def make_cell(key, rows):
     for (config,), mine in group(timed, ("config",)).items():
         cell["rates"][config] = {row["round"]: rate(row) for row in mine}
         about = stats.describe(list(cell["rates"][config].values()))
-        about["sectors_per_requested"] = over_read(mine)
+        about["sectors_per_asked"] = over_read(mine)
+        about["served"] = sum(row["mars_reads"] > 0 for row in mine)
         cell["configs"][config] = about
     linux = [config for config in cell["configs"] if is_linux(config)]
     if linux:
@@ -70,10 +71,11 @@ def make_cell(key, rows):
 
 
 def over_read(rows):
-    """Sectors read from the device for each sector requested, or None."""
-    if any(row["sectors_read"] < 0 for row in rows):
+    """Sectors that the device delivered for each one asked for: (lowest, highest), or None."""
+    if any(row["sectors_read"] < 0 or not check.asked(row) for row in rows):
         return None
-    return sum(row["sectors_read"] for row in rows) * 512 / sum(row["bytes"] for row in rows)
+    ratios = [row["sectors_read"] * 512 / check.asked(row) for row in rows]
+    return min(ratios), max(ratios)
 
 
 def stand_in(cell, setting):
@@ -165,13 +167,28 @@ def gates_of(grid):
     return found
 
 
+def sectors_of(cells, config):
+    """What the device delivered for random reads that MARS served, or None."""
+    found = [cell["configs"][config] for cell in cells
+             if cell["pattern"] == "random" and config in cell["configs"]]
+    found = [about for about in found if about["served"] and about["sectors_per_asked"]]
+    if not found:
+        return None
+    return {"samples": sum(about["served"] for about in found),
+            "lowest": min(about["sectors_per_asked"][0] for about in found),
+            "highest": max(about["sectors_per_asked"][1] for about in found)}
+
+
 def make_grid(key, rows):
     grid = dict(zip(GRID, key))
     cells = [make_cell(cell, mine) for cell, mine in group(rows, CELL).items()]
     cells.sort(key=lambda c: (c["pattern"], c["buffer"] != "reused", c["buffer"],
                               c["hit_layout"], c["hit_pct"], c["size_bytes"]))
     grid["icount"] = bool(rows[0]["icount"])
-    single = best_single(cells)
+    for cell in cells:
+        cell["extra"] = suites.is_extra(grid["suite"], cell)
+    judged = [cell for cell in cells if not cell["extra"]]
+    single = best_single(judged)
     grid["linux-best-single"] = {"read_ahead_kb": single[0] or "default",
                                  "geomean": single[1]} if single else None
     for cell in cells:
@@ -180,8 +197,9 @@ def make_grid(key, rows):
     grid["aa"] = stats.describe(noise) if noise else None
     grid["cells"] = cells
     ours = sorted({config for cell in cells for config in cell["ratios"]})
-    grid["verdicts"] = {config: {name: verdict(cells, config, name) for name in COMPARATORS}
+    grid["verdicts"] = {config: {name: verdict(judged, config, name) for name in COMPARATORS}
                         for config in ours}
+    grid["sectors"] = {config: sectors_of(cells, config) for config in ours}
     grid["gates"] = gates_of(grid)
     return grid
 

@@ -4,6 +4,7 @@
 import math
 
 from . import suites
+from .check import SLACK
 from .summary import COMPARATORS, LOWEST_CELL
 
 # What a verdict should hang on at least; single samples differ by 20 to 30 % in a guest.
@@ -43,7 +44,14 @@ def linux_setting(config):
     return kib(int(config.rsplit("-", 1)[1])) if config.startswith("linux-ra-") else "default"
 
 
-def read_row(cell, ours, cached):
+def sectors(about):
+    if not about or not about["sectors_per_asked"]:
+        return "-"
+    low, high = (f"{value:.2f}" for value in about["sectors_per_asked"])
+    return low if low == high else f"{low}-{high}"
+
+
+def read_row(cell, ours, cached, with_sectors):
     configs = cell["configs"]
     best = cell.get("linux-best")
     found = cell["ratios"].get(ours, {})
@@ -59,17 +67,22 @@ def read_row(cell, ours, cached):
     if ours:
         line += [rate(configs.get(ours))]
         line += [ratio(found.get(name)) for name in COMPARATORS]
-    return line + [percent(noise) if noise is not None else "-"]
+    line.append(percent(noise) if noise is not None else "-")
+    if with_sectors:
+        line += [sectors(configs.get(best)), sectors(configs.get(ours))]
+    return line
 
 
-def read_table(cells, ours):
+def read_table(cells, ours, with_sectors):
     cached = any(cell["hit_pct"] for cell in cells)
     heading = ["buffer", "request"] + (["hit"] if cached else []) + [
         "Linux default", "Linux best", "at"]
     if ours:
         heading += [ours, f"{ours}/default", f"{ours}/best", f"{ours}/best single"]
     heading.append("A/A")
-    return columns([heading] + [read_row(cell, ours, cached) for cell in cells])
+    if with_sectors:
+        heading += ["sectors: best", ours or "-"]
+    return columns([heading] + [read_row(cell, ours, cached, with_sectors) for cell in cells])
 
 
 def others_table(cells):
@@ -115,10 +128,16 @@ def verdict_lines(grid, ours):
             yield f"    slower: {cell_name(cell)}: {ratio(cell)} against {cell['against']}"
 
 
+def pick_name(pick):
+    hit = pick.get("hit_pct")
+    words = [] if hit is None else ["cold" if hit == 0 else f"{hit} % cached"]
+    return " ".join(words + [str(value) for key, value in pick.items() if key != "hit_pct"])
+
+
 def gate_lines(grid):
     """What the suite is to show, and whether it did."""
     for gate in grid["gates"]:
-        which = " ".join(str(value) for value in gate["pick"].values())
+        which = pick_name(gate["pick"])
         word = ("met" if gate["met"] else "MISSED") + few_rounds(gate)
         yield (f"goal: {gate['config']} at least {gate['goal']:.2f} x {gate['against']} on "
                f"geometric mean{' of ' + which if which else ''}, no cell surely below "
@@ -133,7 +152,7 @@ def overall(grids):
     found = {}
     for grid in grids:
         for gate in grid["gates"]:
-            which = " ".join(str(value) for value in gate["pick"].values())
+            which = pick_name(gate["pick"])
             key = (grid["suite"], gate["config"], gate["against"], which)
             found.setdefault(key, []).append((gate["geomean"], gate["cells"]))
     lines = []
@@ -144,24 +163,46 @@ def overall(grids):
                      f"geometric mean{' of ' + which if which else ''} over {cells} cells")
     return "\n".join(lines) + "\n" if lines else ""
 
+def sector_lines(grid, ours):
+    about = grid["sectors"].get(ours)
+    if about:
+        yield (f"{ours}: for each sector asked for, and not cached, the device delivered "
+               f"{about['lowest']:.4f} to {about['highest']:.4f} in {about['samples']} samples "
+               f"of random reads ({100 * SLACK:.1f} % of the bytes read is allowed for the file "
+               f"system's own blocks)")
+
+
+def groups_of(grid):
+    """Cells that make a table each: a pattern, those that are judged before the others."""
+    keys = sorted({(cell["extra"], cell["pattern"]) for cell in grid["cells"]})
+    for extra, pattern in keys:
+        cells = [cell for cell in grid["cells"]
+                 if (cell["extra"], cell["pattern"]) == (extra, pattern)]
+        yield pattern + " reads" + (", not judged" if extra else ""), cells
+
+
 def reads(grid):
     """Tables of a grid measured in MiB/s."""
     text = []
+    suite = suites.SUITES.get(grid["suite"])
+    with_sectors = bool(suite and suite.sectors)
     ours_all = list(grid["verdicts"]) or [None]
-    for pattern in sorted({cell["pattern"] for cell in grid["cells"]}):
-        cells = [cell for cell in grid["cells"] if cell["pattern"] == pattern]
+    for title, cells in groups_of(grid):
         for ours in ours_all:
-            text += [f"{pattern} reads, MiB/s, median (lowest-highest) of "
+            text += [f"{title}, MiB/s, median (lowest-highest) of "
                      f"{rounds_of(cells)} rounds; ratios with 95 % interval",
-                     read_table(cells, ours), ""]
+                     read_table(cells, ours, with_sectors), ""]
         text += others_table(cells)
     single = grid["linux-best-single"]
     if single:
         setting = single["read_ahead_kb"]
         name = setting if setting == "default" else kib(setting)
-        text.append(f"Linux best single: read-ahead {name} for the whole grid")
+        extra = any(cell["extra"] for cell in grid["cells"])
+        over = "all cells that are judged" if extra else "the whole grid"
+        text.append(f"Linux best single: read-ahead {name} for {over}")
     for ours in ours_all:
         text += list(verdict_lines(grid, ours))
+        text += list(sector_lines(grid, ours)) if with_sectors else []
     return text + list(gate_lines(grid))
 
 

@@ -99,16 +99,17 @@ static void parse_sample(struct sample *s, char *line)
 
 /*
  * "round N" lines mark where a run may end early, when its time is used up or the next
- * round, going by the last one, would overrun it: an unfinished round would compare
+ * round, going by the longest, would overrun it: an unfinished round would compare
  * configurations over different offsets. The first "need" rounds run whatever the time.
  */
 static bool round_fits(int number, int need, double elapsed, double budget)
 {
-	static double last_start;
-	double last = elapsed - last_start;
+	static double last_start, longest;
 
+	if (elapsed - last_start > longest)
+		longest = elapsed - last_start;
 	last_start = elapsed;
-	return number < need || budget <= 0 || elapsed + last <= budget;
+	return number < need || budget <= 0 || elapsed + longest <= budget;
 }
 
 static void run_line(char *line, const struct target *t)
