@@ -9,9 +9,7 @@ from fnmatch import fnmatch
 from . import suites
 
 SEED = 20240611
-# The A/A control needs a configuration of Linux and MARS itself, not the whole sweep.
 AA_ROUNDS = ("aa0", "aa1")
-AA_CONFIGS = ("linux-default", "mars")
 # Cells that are printed beside the others are measured in every third round.
 EXTRA_EVERY = 3
 
@@ -52,7 +50,7 @@ def build(suite, rounds, thin, patterns):
         for cell in shuffle.sample(cells, len(cells)):
             configs = [c for c in suites.configs_of(suite, cell, thin) if wanted(c, patterns)]
             if name in AA_ROUNDS:
-                configs = [c for c in configs if c.name in AA_CONFIGS] or configs[:1]
+                configs = [c for c in configs if c.name in suite.aa] or configs[:1]
             for config in shuffle.sample(configs, len(configs)):
                 samples.append(Sample(len(samples), suite.name, cell, config, name))
     return samples

@@ -74,6 +74,9 @@ class Suite:
     also        more cells, each a dictionary of axes that differ from the suite's own:
                 printed beside the others, but left out of verdicts and of the choice of the
                 best single setting, with a thin sweep, in every third round, without A/A
+    aa          configurations of the A/A rounds: some of Linux and of MARS, not the whole sweep
+    steps       an ablation: configurations, each with something more than the one before it
+    shown       which of them are compared with Linux, in a table each
     sectors     print how many sectors the device delivered for each one asked for
     sweep       also measure Linux at every read_ahead_kb of the sweep
     min_total   bytes that a sample reads at least, in requests of the cell's size
@@ -102,6 +105,9 @@ class Suite:
     goals: tuple = ()
     gates: tuple = ()
     also: tuple = ()
+    aa: tuple = ("linux-default", "mars")
+    steps: tuple = ()
+    shown: tuple = ()
     sectors: bool = False
 
 
@@ -127,6 +133,16 @@ STREAM_SWEEP_TOP = 8 * MIB
 # Block of a scattered hit, and what a share is rounded down to.
 HIT_RUN = 64 * KIB
 GRID_SIZES = (256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 128 * MIB)
+
+# Masking from nothing to everything; "ordered" is what the knobs' defaults say.
+MASKING = (
+    mars_variant("base", fault_in=0, early_copy="off"),
+    mars_variant("fault-in", fault_in=1, early_copy="off"),
+    mars_variant("ordered", fault_in=1, early_copy="ordered"),
+    mars_variant("any", fault_in=1, early_copy="any"),
+)
+FRESH = (("buffer", "fresh"),)
+
 COLD_RANDOM = (("pattern", "random"), ("buffer", "reused"), ("hit_pct", 0))
 
 SUITES = {
@@ -155,6 +171,20 @@ SUITES = {
             sweep=True,
             sectors=True,
             gates=(Gate("mars", "linux-best", 1.15),),
+        ),
+        Suite(
+            name="ablation",
+            title="what fault-in and early copy during the wait are worth",
+            sizes=(16 * MIB, 64 * MIB, 128 * MIB),
+            configs=(LINUX_DEFAULT,) + MASKING,
+            sweep=True,
+            aa=("linux-default",) + tuple(config.name for config in MASKING),
+            steps=tuple(config.name for config in MASKING),
+            shown=("mars-ordered",),
+            gates=(
+                Gate("mars-ordered", "linux-best", 1.15, pick=FRESH, profiles=("array",)),
+                Gate("mars-ordered", "linux-best", 1.0, pick=FRESH, profiles=("ssd", "nvme")),
+            ),
         ),
         Suite(
             name="grid",

@@ -6,7 +6,7 @@ Works on rows alone, so that results of another day can be looked at again.
 
 import math
 
-from . import check, plan, stats, suites
+from . import check, plan, stats, steps, suites
 
 GRID = ("suite", "kernel", "fs", "profile")
 CELL = ("pattern", "size_bytes", "hit_pct", "hit_layout", "buffer")
@@ -193,6 +193,9 @@ def make_grid(key, rows):
                                  "geomean": single[1]} if single else None
     for cell in cells:
         compare(cell, single, key)
+    suite = suites.SUITES.get(grid["suite"])
+    for cell in cells:
+        cell["steps"] = steps.steps_of(cell, suite.steps if suite else (), key)
     noise = [value for cell in cells for value in cell["aa"].values()]
     grid["aa"] = stats.describe(noise) if noise else None
     grid["cells"] = cells

@@ -3,41 +3,17 @@
 
 import math
 
-from . import suites
+from . import steps, suites
 from .check import SLACK
+from .columns import columns, percent, rate, ratio
 from .summary import COMPARATORS, LOWEST_CELL
 
 # What a verdict should hang on at least; single samples differ by 20 to 30 % in a guest.
 ENOUGH_ROUNDS = 12
 
 
-def columns(lines):
-    """Lines of cells, aligned; the first line is the heading."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    text = []
-    for number, line in enumerate(lines):
-        text.append("  ".join(cell.rjust(width) for cell, width in zip(line, widths)).rstrip())
-        if number == 0:
-            text.append("  ".join("-" * width for width in widths))
-    return "\n".join(text)
-
-
 def kib(setting):
     return suites.format_size(setting * suites.KIB) if setting else "default"
-
-
-def percent(value):
-    return f"{100 * value:.0f} %" if value < 9.995 else f"{value + 1:.0f} x"
-
-
-def rate(about):
-    if not about:
-        return "-"
-    return f"{about['median']:.0f} ({about['min']:.0f}-{about['max']:.0f})"
-
-
-def ratio(found):
-    return f"{found['ratio']:.2f} [{found['low']:.2f}, {found['high']:.2f}]" if found else "-"
 
 
 def linux_setting(config):
@@ -187,6 +163,9 @@ def reads(grid):
     suite = suites.SUITES.get(grid["suite"])
     with_sectors = bool(suite and suite.sectors)
     ours_all = list(grid["verdicts"]) or [None]
+    if suite and suite.steps:
+        text += steps.lines(grid)
+        ours_all = [name for name in ours_all if name in suite.shown] or [None]
     for title, cells in groups_of(grid):
         for ours in ours_all:
             text += [f"{title}, MiB/s, median (lowest-highest) of "
