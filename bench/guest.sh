@@ -12,10 +12,11 @@
 #     bin=     directory of rdbench      module= path of mars.ko, "loaded" or "none"
 #     data=    device that holds the data, when it is not the mount's own
 #     other=   file system for disk 1, which MARS is enabled for with mars=other
+#     kmod=    mars_bench.ko: no file and no file system, it is what is measured
 #     budget=, need=, cold=              as rdbench's -b and -n; cold=fadvise is its -f
 set -eu
 
-dir='' fs='' file=1G plan='' out=/out bin=/mars/bin module=none data='' other=''
+dir='' fs='' file=1G plan='' out=/out bin=/mars/bin module=none data='' other='' kmod=''
 budget=0 need=0 cold=drop touch=0
 for arg; do
 	case $arg in
@@ -28,6 +29,7 @@ for arg; do
 	module=*) module=${arg#*=} ;;
 	data=*) data=${arg#*=} ;;
 	other=*) other=${arg#*=} ;;
+	kmod=*) kmod=${arg#*=} ;;
 	budget=*) budget=${arg#*=} ;;
 	need=*) need=${arg#*=} ;;
 	cold=*) cold=${arg#*=} ;;
@@ -98,6 +100,15 @@ step() {
 	echo "guest.sh: $* at $up s of uptime"
 }
 
+if [ -n "$kmod" ]; then
+	describe_machine
+	[ "$touch" = 0 ] || "$rdbench" touch "$touch"
+	insmod "$kmod"
+	trap 'rmmod mars_bench' EXIT
+	trap 'exit 1' INT TERM HUP
+	"$rdbench" copy -b "$budget" -n "$need" /dev/mars-bench "$plan" >"$out/raw.csv"
+	exit
+fi
 if [ -n "$fs" ]; then
 	# 4: no line in the kernel log for each of the many times that caches are dropped.
 	echo 4 >/proc/sys/vm/drop_caches

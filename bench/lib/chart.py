@@ -4,7 +4,7 @@
 import shutil
 import subprocess
 
-from . import suites
+from . import figures, suites
 from .table import linux_setting
 
 COLOURS = ("#b0b0b0", "#5b7fa6", "#d1603d", "#e0a458", "#7a9e7e", "#8d6a9f")
@@ -27,25 +27,44 @@ def series_of(grid):
 def label(cell):
     parts = [suites.format_size(cell["size_bytes"]), cell["buffer"]]
     if cell["hit_pct"] not in (0, 100):
-        parts.append(f"hit {suites.format_hit(cell['hit_pct'], cell['hit_layout'])}")
+        parts.append(suites.format_hit(cell["hit_pct"], cell["hit_layout"]))
     if "linux-best" in cell and len(cell["configs"]) > 2:
         parts.append(f"best: {linux_setting(cell['linux-best'])}")
     return "\\n".join(parts)
 
 
-def bar(cell, config, icount):
-    about = cell["configs"].get(config) if config else None
-    if not about:
-        return "NaN NaN NaN"
-    if icount:
-        return f"{1e6 / about['median']:.1f} {1e6 / about['max']:.1f} {1e6 / about['min']:.1f}"
-    return f"{about['median']:.1f} {about['min']:.1f} {about['max']:.1f}"
+def bars_of_reads(grid):
+    """(unit, [(title, function from a cell to median, lowest and highest, or None)])."""
+    def bar(cell, config):
+        about = cell["configs"].get(config) if config else None
+        if not about:
+            return None
+        if grid["icount"]:
+            return [1e6 / about[key] for key in ("median", "max", "min")]
+        return [about[key] for key in ("median", "min", "max")]
+    unit = "instructions a read" if grid["icount"] else "MiB/s"
+    return unit, [(title, lambda cell, pick=pick: bar(cell, pick(cell)))
+                  for title, pick in series_of(grid)]
+
+
+def bars_of_view(grid, view):
+    _, unit, bar = view
+    names = list(dict.fromkeys(name for cell in grid["cells"] for name in cell["configs"]))
+    return unit, [(name, lambda cell, name=name: bar(cell, name)) for name in sorted(names)]
+
+
+def data_line(cell, bars):
+    values = [bar(cell) for _, bar in bars]
+    return f'"{label(cell)}" ' + " ".join(
+        " ".join(f"{value:.1f}" for value in three) if three else "NaN NaN NaN"
+        for three in values)
 
 
 def script(grid, pattern, env, target):
     cells = [cell for cell in grid["cells"] if cell["pattern"] == pattern]
-    series = series_of(grid)
-    width = max(640, 160 + 28 * len(cells) * (len(series) + 1))
+    view = figures.view_of(grid["suite"])
+    unit, bars = bars_of_view(grid, view) if view else bars_of_reads(grid)
+    width = max(640, 160 + 28 * len(cells) * (len(bars) + 1))
     emulated = ", emulated machine" if env.get("machine_kind") == "emulated" else ""
     lines = [
         f'set terminal pngcairo size {width},480 noenhanced font "sans,10"',
@@ -53,7 +72,7 @@ def script(grid, pattern, env, target):
         f'set output "{target}"',
         f'set title "{grid["suite"]}: {pattern} reads, {grid["profile"]}, {grid["fs"]}, '
         f'{grid["kernel"]}{emulated}"',
-        f'set ylabel "{"instructions a read" if grid["icount"] else "MiB/s"}"',
+        f'set ylabel "{unit}"',
         "set style data histogram",
         "set style histogram errorbars gap 1 linewidth 1",
         "set style fill solid 0.9 border -1",
@@ -63,14 +82,12 @@ def script(grid, pattern, env, target):
         "set bmargin 5",
         "$data << EOD",
     ]
-    for cell in cells:
-        bars = " ".join(bar(cell, pick(cell), grid["icount"]) for _, pick in series)
-        lines.append(f'"{label(cell)}" {bars}')
+    lines += [data_line(cell, bars) for cell in cells]
     lines.append("EOD")
     plots = [
         f'$data using {2 + 3 * i}:{3 + 3 * i}:{4 + 3 * i}:xtic(1) title "{title}" '
         f'linecolor rgb "{COLOURS[i % len(COLOURS)]}"'
-        for i, (title, _) in enumerate(series)
+        for i, (title, _) in enumerate(bars)
     ]
     return "\n".join(lines) + "\nplot " + ", \\\n  ".join(plots) + "\n"
 

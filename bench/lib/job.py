@@ -10,9 +10,13 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import plan, suites
+from . import kmod, plan, suites
 
 BENCH = Path(__file__).resolve().parent.parent
+# Share of the guest's memory that is used once before anything is timed: the emulator has to
+# find it when it is touched first.
+TOUCH = 75
+GUEST_KMOD = "/mars/bench/mars_bench.ko"
 RUNNER = BENCH.parent / "test" / "vm" / "run"
 
 HEADER = ("suite,kernel,fs,profile,pattern,size_bytes,hit_pct,buffer,config,round,bytes,seconds,"
@@ -37,6 +41,7 @@ class Job:
     directory: Path
     rows: list = field(default_factory=list)
     env: dict = field(default_factory=dict)
+    kmod: Path = None
 
     @property
     def name(self):
@@ -62,8 +67,20 @@ def read_env(path):
     return env
 
 
+def rows_of(job, sample, raw):
+    """Rows of results.csv: what the guest measured joined with what was planned.
+
+    A sample of bench/kmod that faults in before it copies is two.
+    """
+    copy = row_of(job, sample, raw)
+    fault_in = float(raw["fault_in_seconds"])
+    if fault_in <= 0:
+        return [copy]
+    name = copy["config"].replace("copy", "fault-in", 1)
+    return [{**copy, "config": name, "seconds": fault_in}, copy]
+
+
 def row_of(job, sample, raw):
-    """A row of results.csv: what the guest measured joined with what was planned."""
     row = {
         "suite": sample.suite, "kernel": job.kernel, "fs": job.fs, "profile": job.profile,
         "pattern": sample.cell.pattern, "size_bytes": sample.cell.size,
@@ -85,7 +102,7 @@ def read_raw(job, path):
             if raw["id"] == "end":
                 complete = True
                 break
-            job.rows.append(row_of(job, by_id[raw["id"]], raw))
+            job.rows += rows_of(job, by_id[raw["id"]], raw)
     if not complete:
         raise Failure(f"{job.name}: {path} stops before the end of the plan")
 
@@ -136,12 +153,16 @@ def guest_arguments(options, job, with_mars, need):
     suite = job.suite
     arguments = [f"file={suites.file_size(suite, job.profile)}", f"need={need}",
                  f"budget={options.budget}", f"cold={options.cold}"]
+    if suite.view == "copy":
+        arguments.append(f"kmod={job.kmod if options.dir else GUEST_KMOD}")
+        if not options.dir:
+            return arguments + ["plan=/mars/bench/plan", f"touch={TOUCH}"]
     if options.dir:
         return arguments + [f"dir={options.dir}", f"out={job.directory}",
                             f"plan={job.directory / 'plan'}", f"bin={options.rdbench.parent}",
                             f"module={'loaded' if with_mars else 'none'}"]
     arguments += ["dir=/mnt/bench", f"fs={job.fs}", "plan=/mars/bench/plan",
-                  f"touch={0 if suite.icount else 75}", "data=/dev/mars-disk0",
+                  f"touch={0 if suite.icount else TOUCH}", "data=/dev/mars-disk0",
                   f"module={'/mars/mars.ko' if with_mars else 'none'}"]
     if suite.other:
         arguments.append(f"other={job.fs}")
@@ -149,16 +170,20 @@ def guest_arguments(options, job, with_mars, need):
 
 
 def runner_command(options, job, timeout, with_mars):
-    disks = [job.profile] * (2 if job.suite.other else 1)
     command = [str(RUNNER)]
     if options.bzimage:
         command += ["--bzimage", options.bzimage, "--modules", options.modules,
                     "--kdir", options.kdir]
     else:
         command += ["--kernel", job.kernel]
-    command += ["--disk", ",".join(disks), "--timeout", str(timeout), "--out",
-                str(job.directory), "--add", str(options.rdbench),
+    command += ["--timeout", str(timeout), "--out", str(job.directory),
+                "--add", str(options.rdbench),
                 "--add", f"{job.directory / 'plan'}:/mars/bench/plan"]
+    if job.suite.view == "copy":
+        command += ["--add", f"{job.kmod}:{GUEST_KMOD}"]
+    else:
+        disks = [job.profile] * (2 if job.suite.other else 1)
+        command += ["--disk", ",".join(disks)]
     if options.smp:
         command += ["--smp", str(options.smp)]
     if options.mem:
@@ -189,6 +214,11 @@ def run(options, job):
     for stale in ("raw.csv", "env.txt"):
         (job.directory / stale).unlink(missing_ok=True)
     with_mars = plan.write(job.directory / "plan", job.suite, job.samples)
+    if job.suite.view == "copy":
+        try:
+            job.kmod = kmod.build(options, job.kernel)
+        except kmod.BuildError as error:
+            raise Failure(f"{job.name}: {error}") from error
     need = len(plan.AA_ROUNDS) + min(options.rounds, 3)
     arguments = guest_arguments(options, job, with_mars, need)
     timeout = estimate(job.samples, job.suite)

@@ -20,8 +20,9 @@ class Config:
     ra     "default" or KiB
     mars   absent (not loaded), off (loaded, nothing enabled), other (enabled for another
            mount), on (enabled here)
-    op     pread, odirect, willneed, random (FADV_RANDOM), mmap
-    knobs  (name, value) pairs written to the mount's entry while this configuration runs
+    op     pread, odirect, willneed, random (FADV_RANDOM), mmap; copy (bench/kmod)
+    knobs  (name, value) pairs written to the mount's entry, or with copy to the parameters
+           of bench/kmod, while this configuration runs
     """
 
     name: str
@@ -80,6 +81,7 @@ class Suite:
     sectors     print how many sectors the device delivered for each one asked for
     sweep       also measure Linux at every read_ahead_kb of the sweep
     min_total   bytes that a sample reads at least, in requests of the cell's size
+    view        how it is printed: reads, copy or shares (lib/figures.py)
     icount      run the guest on a virtual clock of one nanosecond an instruction, and
                 report instructions a read instead of MiB/s
     other       the guest gets a second file system (for mars=other)
@@ -100,6 +102,7 @@ class Suite:
     min_total: int = 64 * MIB
     min_requests: int = 1
     file_size: int = 0
+    view: str = "reads"
     icount: bool = False
     other: bool = False
     goals: tuple = ()
@@ -142,6 +145,17 @@ MASKING = (
     mars_variant("any", fault_in=1, early_copy="any"),
 )
 FRESH = (("buffer", "fresh"),)
+EARLY_COPY = tuple(mars_variant(word, early_copy=word) for word in ("off", "ordered", "any"))
+
+
+def copies(folio, order):
+    return (
+        Config(f"copy-{folio}", op="copy", knobs=(("fault_in", 1), ("order", order))),
+        Config(f"copy-faulting-{folio}", op="copy", knobs=(("fault_in", 0), ("order", order))),
+    )
+
+
+COPIES = copies("2M", 9) + copies("4K", 0)
 
 COLD_RANDOM = (("pattern", "random"), ("buffer", "reused"), ("hit_pct", 0))
 
@@ -171,6 +185,29 @@ SUITES = {
             sweep=True,
             sectors=True,
             gates=(Gate("mars", "linux-best", 1.15),),
+        ),
+        Suite(
+            name="fig6a",
+            title="what faulting a buffer in costs beside copying, without a device",
+            sizes=(8 * MIB, 32 * MIB, 128 * MIB),
+            patterns=("memory",),
+            buffers=("fresh", "fresh-4k"),
+            hit_pcts=(100,),
+            profiles=("memory",),
+            fs=("none",),
+            configs=COPIES,
+            aa=tuple(config.name for config in COPIES),
+            min_total=0,
+            view="copy",
+        ),
+        Suite(
+            name="fig6b",
+            title="how much of a cold read is copied while its I/O is outstanding",
+            sizes=(16 * MIB, 64 * MIB, 128 * MIB),
+            profiles=("ssd", "array"),
+            configs=EARLY_COPY,
+            aa=tuple(config.name for config in EARLY_COPY),
+            view="shares",
         ),
         Suite(
             name="ablation",
@@ -229,12 +266,19 @@ SUITES = {
     )
 }
 
+# Names that stand for several.
+GROUPS = {"fig6": ("fig6a", "fig6b")}
+
 # What bench/run does without --suite; the others take an hour and more each.
 DEFAULT = ("random", "sequential", "small")
 
 # Bytes of the file that is read: large enough that the requests of a sample lie far apart,
 # small enough to be written quickly. A profile that is not named here gets "default".
 FILE_SIZES = {"mem": 512 * MIB, "dir": 8 * GIB, "default": 2 * GIB}
+
+
+def expanded(names):
+    return [name for one in names for name in GROUPS.get(one, (one,))]
 
 
 def file_size(suite, profile):

@@ -6,7 +6,7 @@ Works on rows alone, so that results of another day can be looked at again.
 
 import math
 
-from . import check, plan, stats, steps, suites
+from . import check, figures, plan, stats, steps, suites
 
 GRID = ("suite", "kernel", "fs", "profile")
 CELL = ("pattern", "size_bytes", "hit_pct", "hit_layout", "buffer")
@@ -62,6 +62,7 @@ def make_cell(key, rows):
         cell["rates"][config] = {row["round"]: rate(row) for row in mine}
         about = stats.describe(list(cell["rates"][config].values()))
         about["sectors_per_asked"] = over_read(mine)
+        about["shares"] = figures.shares_of(mine)
         about["served"] = sum(row["mars_reads"] > 0 for row in mine)
         cell["configs"][config] = about
     linux = [config for config in cell["configs"] if is_linux(config)]

@@ -3,7 +3,7 @@
 
 import math
 
-from . import steps, suites
+from . import figures, steps, suites
 from .check import SLACK
 from .columns import columns, percent, rate, ratio
 from .summary import COMPARATORS, LOWEST_CELL
@@ -215,9 +215,11 @@ def instructions(grid):
 
 def environment(env):
     """The lines that every result is printed with."""
-    ra = env.get("ra_default", "unknown")
+    where = "no file system"
+    if "fstype" in env:
+        where = f"{env['fstype']}, read-ahead default {env.get('ra_default', 'unknown')} KiB"
     lines = [
-        f"kernel {env.get('kernel_release')}, {env.get('fstype')}, read-ahead default {ra} KiB, "
+        f"kernel {env.get('kernel_release')}, {where}, "
         f"{env.get('cpus')} CPUs ({env.get('cpu_model')}), "
         f"{int(env.get('mem_kb', 0)) >> 10} MiB of memory, THP {env.get('thp')}",
         f"CPU copies with {copy_flags(env)}; MARS {env.get('mars_version', 'not loaded')}"
@@ -247,7 +249,11 @@ def grid_text(grid, env):
     """Everything about one grid, as printed."""
     text = [f"== {grid['suite']}: {grid['profile']}, {grid['fs']}, {grid['kernel']} =="]
     text += environment(env) + [""]
-    text += instructions(grid) if grid["icount"] else reads(grid)
+    view = figures.view_of(grid["suite"])
+    if view:
+        text += view[0](grid)
+    else:
+        text += instructions(grid) if grid["icount"] else reads(grid)
     if grid["aa"]:
         text.append(f"A/A noise (a configuration against itself): median "
                     f"{percent(grid['aa']['median'])}, highest {percent(grid['aa']['max'])} "

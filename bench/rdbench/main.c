@@ -4,6 +4,7 @@
  * rdbench fill FILE SIZE               a file of written extents, by large direct writes
  * rdbench touch PERCENT                use that share of the free memory once
  * rdbench run OPTIONS PLAN >RESULTS    carry out a plan, see usage()
+ * rdbench copy OPTIONS PLAN >RESULTS   the same with bench/kmod's device
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -175,6 +176,7 @@ static void usage(void)
 	      "       rdbench touch PERCENT\n"
 	      "       rdbench run [-d DATA-DEVICE] [-m MODULE.ko|loaded|none] [-o OTHER-DIR]\n"
 	      "                   [-b SECONDS] [-n ROUNDS] [-f] FILE PLAN\n"
+	      "       rdbench copy [-b SECONDS] [-n ROUNDS] DEVICE PLAN\n"
 	      "  -d  the device whose sectors are counted, when it is not the mount's own\n"
 	      "  -m  where mars.ko is; \"loaded\": it is in the kernel and stays there\n"
 	      "  -o  a directory on a second file system, for mars=other\n"
@@ -244,6 +246,16 @@ static void cmd_run(int argc, char **argv)
 	target_set_ra(&here, target_ra_default(&here));
 }
 
+/* No file system is involved, so nothing is attached, made cold or set. */
+static void cmd_copy(int argc, char **argv)
+{
+	struct options o = { .module = "none" };
+
+	parse_options(&o, argc, argv);
+	copy_setup(argv[optind]);
+	plan_run(argv[optind + 1], NULL, o.budget, o.need);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "info"))
@@ -254,6 +266,8 @@ int main(int argc, char **argv)
 		touch(atoi(argv[2]));
 	else if (argc >= 2 && !strcmp(argv[1], "run"))
 		cmd_run(argc - 1, argv + 1);
+	else if (argc >= 2 && !strcmp(argv[1], "copy"))
+		cmd_copy(argc - 1, argv + 1);
 	else
 		usage();
 	return 0;

@@ -35,6 +35,14 @@ static enum layout parse_layout(const char *v)
 	die("plan: hit_layout=%s is none of scattered, prefix, suffix", v);
 }
 
+static void parse_buffer(struct sample *s, const char *v)
+{
+	s->small_pages = !strcmp(v, "fresh-4k");
+	s->fresh = s->small_pages || !strcmp(v, "fresh");
+	if (!s->fresh && strcmp(v, "reused"))
+		die("plan: buffer=%s is none of reused, fresh, fresh-4k", v);
+}
+
 static void parse_knob(struct sample *s, const char *name, const char *v)
 {
 	struct knob *k = &s->knobs[s->nr_knobs];
@@ -56,7 +64,7 @@ static void parse_pair(struct sample *s, const char *key, const char *v)
 	else if (!strcmp(key, "pattern"))
 		s->sequential = !strcmp(v, "sequential");
 	else if (!strcmp(key, "buffer"))
-		s->fresh = !strcmp(v, "fresh");
+		parse_buffer(s, v);
 	else if (!strcmp(key, "op"))
 		snprintf(s->op, sizeof(s->op), "%s", v);
 	else if (!strcmp(key, "size"))
@@ -114,18 +122,23 @@ static bool round_fits(int number, int need, double elapsed, double budget)
 
 static void run_line(char *line, const struct target *t)
 {
-	struct result r = { 0 };
+	struct result r = { .fault_in = -1 };
 	struct sample s;
 	int i;
 
 	parse_sample(&s, line);
-	sample_run(&s, t, &r);
+	if (!strcmp(s.op, "copy"))
+		copy_run(&s, &r);
+	else if (t)
+		sample_run(&s, t, &r);
+	else
+		die("plan: sample %ld is not of op=copy, but no file was given", s.id);
 	printf("%ld,%llu,%.9f,%llu,%lld,%llu", s.id, (unsigned long long)r.bytes,
 	       r.seconds, (unsigned long long)r.reads, r.sectors,
 	       (unsigned long long)r.resident_pages);
 	for (i = 0; i < NR_COUNTERS; i++)
 		printf(",%lld", r.mars[i]);
-	putchar('\n');
+	printf(",%.9f\n", r.fault_in);
 	fflush(stdout);
 }
 
@@ -138,7 +151,7 @@ void plan_run(const char *plan, const struct target *t, double budget, int need)
 
 	if (!f)
 		die("cannot read the plan %s: %s", plan, strerror(errno));
-	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in");
+	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,fault_in_seconds");
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "sample ", 7)) {

@@ -51,8 +51,9 @@ struct sample {
 	char ra[32];		/* "default" or KiB */
 	enum mars_state mars;
 	bool sequential;
-	bool fresh;
-	char op[16];		/* pread, odirect, willneed, random, mmap */
+	bool fresh;		/* a new buffer for each read */
+	bool small_pages;	/* which gets no huge pages */
+	char op[16];		/* pread, odirect, willneed, random, mmap; copy */
 	uint64_t size, total, seed;
 	unsigned int hit_pct;
 	enum layout layout;
@@ -74,6 +75,7 @@ struct result {
 	long long sectors;	/* -1: not known */
 	uint64_t resident_pages;
 	long long mars[NR_COUNTERS];
+	double fault_in;	/* op=copy only: seconds, apart from the others */
 };
 
 /* main.c */
@@ -101,11 +103,17 @@ void cold_setup(int fd, const char *path, bool whole_machine);
 void cold_prepare(const struct sample *s, const struct range *r, size_t nr);
 uint64_t cold_resident(const struct range *r, size_t nr);
 
-/* plan.c */
+/* plan.c: without a target only samples of op=copy */
 void plan_run(const char *plan, const struct target *t, double budget, int need);
 
 /* sample.c */
 void sample_setup(const char *path);
 void sample_run(const struct sample *s, const struct target *t, struct result *res);
+void *buffer_map(const struct sample *s);
+void *buffer_reused(const struct sample *s);
+
+/* copy.c */
+void copy_setup(const char *path);
+void copy_run(const struct sample *s, struct result *res);
 
 #endif

@@ -27,25 +27,28 @@ void sample_setup(const char *path)
 	file_size = st.st_size & ~(PAGE - 1);
 }
 
-static void *map_buffer(uint64_t len)
+void *buffer_map(const struct sample *s)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
-		die("no memory for a buffer of %llu bytes", (unsigned long long)len);
+		die("no memory for a buffer of %llu bytes", (unsigned long long)s->size);
+	/* A kernel without huge pages does not know the advice, nor does it need it. */
+	if (s->small_pages && madvise(p, s->size, MADV_NOHUGEPAGE) && errno != EINVAL)
+		die("madvise(MADV_NOHUGEPAGE): %s", strerror(errno));
 	return p;
 }
 
-static unsigned char *reused_buffer(uint64_t len)
+void *buffer_reused(const struct sample *s)
 {
-	if (len > reused_len) {
+	if (s->size > reused_len) {
 		if (reused)
 			munmap(reused, reused_len);
-		reused = map_buffer(len);
-		reused_len = len;
+		reused = buffer_map(s);
+		reused_len = s->size;
 	}
 	/* Every time: it may have been swapped out, or shared with the zero page. */
-	memset(reused, 1, len);
+	memset(reused, 1, s->size);
 	return reused;
 }
 
@@ -125,7 +128,7 @@ static void one_read(const struct sample *s, int fd, unsigned char *buf, const s
 
 static double time_reused(const struct sample *s, int fd, const struct range *r, size_t nr)
 {
-	unsigned char *buf = reused_buffer(s->size);
+	unsigned char *buf = buffer_reused(s);
 	double start = now();
 	size_t i;
 
@@ -141,7 +144,7 @@ static double time_fresh(const struct sample *s, int fd, const struct range *r, 
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
-		unsigned char *buf = map_buffer(s->size);
+		unsigned char *buf = buffer_map(s);
 
 		start = now();
 		one_read(s, fd, buf, &r[i]);
