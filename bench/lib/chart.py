@@ -64,6 +64,8 @@ def script(grid, pattern, env, target):
     cells = [cell for cell in grid["cells"] if cell["pattern"] == pattern]
     view = figures.view_of(grid["suite"])
     unit, bars = bars_of_view(grid, view) if view else bars_of_reads(grid)
+    # gnuplot fails on a series without a point.
+    bars = [(title, bar) for title, bar in bars if any(map(bar, cells))]
     width = max(640, 160 + 28 * len(cells) * (len(bars) + 1))
     emulated = ", emulated machine" if env.get("machine_kind") == "emulated" else ""
     lines = [

@@ -45,7 +45,8 @@ def read_row(cell, ours, cached, with_sectors):
         line += [ratio(found.get(name)) for name in COMPARATORS]
     line.append(percent(noise) if noise is not None else "-")
     if with_sectors:
-        line += [sectors(configs.get(best)), sectors(configs.get(ours))]
+        line.append(sectors(configs.get(best)))
+        line += [sectors(configs.get(ours))] if ours else []
     return line
 
 
@@ -57,7 +58,7 @@ def read_table(cells, ours, with_sectors):
         heading += [ours, f"{ours}/default", f"{ours}/best", f"{ours}/best single"]
     heading.append("A/A")
     if with_sectors:
-        heading += ["sectors: best", ours or "-"]
+        heading += ["sectors: best"] + ([ours] if ours else [])
     return columns([heading] + [read_row(cell, ours, cached, with_sectors) for cell in cells])
 
 
