@@ -3,7 +3,7 @@
 #
 # Runs in the guest, as the SCRIPT of test/vm/run:
 #   guest.sh BOOT FS [--native] [--only PATTERN] [--long] [--cycles N]
-#   guest.sh --one BOOT FS FUNCTION          (what it calls itself with)
+#   guest.sh --one BOOT FS FUNCTION NAME     (what it calls itself with)
 #
 # BOOT names a file of /mars/test/t. Each test of it is a shell function and
 # runs in a process of its own, with a time limit and `set -e`: it passes if it
@@ -14,7 +14,7 @@
 set -eu
 
 if [ "$1" = --one ]; then
-	BOOT=$2 FS=$3 one=$4
+	BOOT=$2 FS=$3 one=$4 name=$5
 else
 	BOOT=$1 FS=$2 one=
 	shift 2
@@ -36,10 +36,17 @@ export BOOT FS
 . /mars/test/lib.sh
 
 setup_failed=
-# t NAME SECONDS FUNCTION: one test. KASAN and lockdep take their time.
+# t NAME SECONDS FUNCTION [FS...]: one test, on these file systems only. The
+# function gets its name. KASAN and lockdep take their time.
 t()
 {
 	[ -z "$one" ] || return 0
+	if [ $# -gt 3 ]; then
+		case " $4 ${5-} ${6-} " in
+		*" $FS "*) ;;
+		*) return 0 ;;
+		esac
+	fi
 	# shellcheck disable=SC2254  # a pattern is meant
 	case $1 in
 	$ONLY | setup) ;;
@@ -52,7 +59,7 @@ t()
 	echo "<6>mars-test: $BOOT/$FS $1 begins" >/dev/kmsg
 	begin=$(uptime_cs)
 	rc=0
-	timeout -k 5 $(($2 * TIME_FACTOR)) sh /mars/test/guest.sh --one "$BOOT" "$FS" "$3" \
+	timeout -k 5 $(($2 * TIME_FACTOR)) sh /mars/test/guest.sh --one "$BOOT" "$FS" "$3" "$1" \
 		>"/out/$1.log" 2>&1 </dev/null || rc=$?
 	took=$(($(uptime_cs) - begin))
 	last=$(tail -n 1 "/out/$1.log")
@@ -73,7 +80,7 @@ t()
 . "/mars/test/t/$BOOT.sh"
 
 if [ -n "$one" ]; then
-	"$one"
+	"$one" "$name"
 	exit 0
 fi
 sync

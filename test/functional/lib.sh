@@ -25,6 +25,10 @@ scaled()
 	if [ -n "$INSTRUMENTED" ]; then echo "$2"; else echo "$1"; fi
 }
 
+# How long a race goes on. (SC2034: the files of t use it.)
+# shellcheck disable=SC2034
+if [ -n "${MREAD_LONG-}" ]; then RACE_SECONDS=60; else RACE_SECONDS=8; fi
+
 fail()
 {
 	echo "FAILED: $*"
@@ -107,10 +111,12 @@ mars_unload()
 	native || rmmod mars
 }
 
-# The directory of the mounted file system at $1.
+# The directory of the mounted file system at $1. Its number is not always the one
+# that stat() tells: btrfs has one for each subvolume.
 entry()
 {
-	printf '%s/mounts/%s\n' "$SYS" "$(mountpoint -d "$1")"
+	awk -v at="$1" -v sys="$SYS" '$5 == at { number = $3 }
+		END { print sys "/mounts/" number }' /proc/self/mountinfo
 }
 
 mars_attach()
@@ -179,21 +185,45 @@ dm_go()
 	dm_table "$1" "0 $(blockdev --getsz "$dm_dev") linear $dm_dev 0"
 }
 
-# mount_fs FS DISK MOUNTPOINT: makes the file system and mounts it.
+# slow_null N NSEC: one more disk, /dev/mars-diskN, in memory, every request of
+# which takes that long. There is always I/O under way then, at no cost of CPU.
+slow_null()
+{
+	say()
+	{
+		echo "$*" >&2
+	}
+	# shellcheck source=test/vm/guest/disks.sh
+	. /mars/disks.sh
+	slow_dev=$(null_blk "mars$1" queue_mode=2 irqmode=2 completion_nsec="$2" submit_queues=1 \
+		hw_queue_depth=64 memory_backed=1 size=1024) || fail "no slow disk"
+	ln -s "$slow_dev" "/dev/mars-disk$1"
+}
+
+# MAJOR:MINOR of /dev/mars-diskN
+disk_number()
+{
+	mountpoint -x "$(readlink -f "/dev/mars-disk$1")"
+}
+
+# mount_fs FS DISK MOUNTPOINT [MKFS-OPTION...]: makes the file system and mounts it.
 mount_fs()
 {
 	mkdir -p "$3"
-	mars-mkfs-mount "$1" "$2" "$3" >/dev/null
+	mars-mkfs-mount "$@" >/dev/null
 }
 
-# mount_dm FS NAME MOUNTPOINT: the same on a mapping.
+# mount_dm FS NAME MOUNTPOINT [MKFS-OPTION...]: the same on a mapping.
 mount_dm()
 {
-	mkdir -p "$3"
-	case $1 in
-	xfs) mkfs.xfs -q -f "/dev/mapper/$2" ;;
-	ext4) mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "/dev/mapper/$2" ;;
-	*) fail "mount_dm: $1 is neither xfs nor ext4" ;;
+	dm_fs=$1 dm_disk=/dev/mapper/$2 dm_where=$3
+	shift 3
+	mkdir -p "$dm_where"
+	modprobe -q "$dm_fs" || true
+	case $dm_fs in
+	xfs | btrfs) "mkfs.$dm_fs" -q -f "$@" "$dm_disk" ;;
+	ext4) mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$@" "$dm_disk" ;;
+	*) fail "mount_dm does not know how to make $dm_fs" ;;
 	esac
-	mount -t "$1" "/dev/mapper/$2" "$3"
+	mount -t "$dm_fs" "$dm_disk" "$dm_where"
 }

@@ -27,19 +27,40 @@ static uint64_t read_number(const char *path)
 	return v;
 }
 
+/*
+ * The number of the file system that a file is on, as in /proc/self/mountinfo: what
+ * stat() tells is another on btrfs, where each subvolume has one.
+ */
+static void mount_number(int fd, unsigned int *maj, unsigned int *min)
+{
+	unsigned long long id;
+	struct statx st;
+	char line[4096];
+	FILE *f;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) || !(st.stx_mask & STATX_MNT_ID))
+		die("statx tells no mount: %s", strerror(errno));
+	f = fopen("/proc/self/mountinfo", "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llu %*u %u:%u", &id, maj, min) == 3 && id == st.stx_mnt_id) {
+			fclose(f);
+			return;
+		}
+	}
+	die("/proc/self/mountinfo has no mount %llu", (unsigned long long)st.stx_mnt_id);
+}
+
 void mars_init(struct mars *m, int fd)
 {
+	unsigned int maj, min;
 	char path[256];
-	struct stat st;
 
 	m->dir[0] = 0;
 	m->min_read_bytes = UINT64_MAX;
 	if (getenv("MREAD_NATIVE"))
 		return;
-	if (fstat(fd, &st))
-		die("fstat: %s", strerror(errno));
-	snprintf(m->dir, sizeof(m->dir), "/sys/fs/mars/mounts/%u:%u",
-		 major(st.st_dev), minor(st.st_dev));
+	mount_number(fd, &maj, &min);
+	snprintf(m->dir, sizeof(m->dir), "/sys/fs/mars/mounts/%u:%u", maj, min);
 	snprintf(path, sizeof(path), "%s/min_read_bytes", m->dir);
 	m->min_read_bytes = read_number(path);
 }
