@@ -28,6 +28,7 @@ static const struct command {
 	{ "drop", cmd_drop },
 	{ "put", cmd_put },
 	{ "refuse", cmd_refuse },
+	{ "vrace", cmd_vrace },
 };
 
 void die(const char *fmt, ...)

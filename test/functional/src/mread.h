@@ -169,5 +169,6 @@ COMMAND(resident);
 COMMAND(drop);
 COMMAND(put);
 COMMAND(refuse);
+COMMAND(vrace);
 
 #endif /* MREAD_H */

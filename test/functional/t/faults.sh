@@ -5,7 +5,7 @@
 # system, $FS, on a mapping named "slow", whose I/O can be held back; and another
 # of the same kind, /t2, on a disk of its own.
 
-FILE=/t/file SECONDS_EACH=4
+FILE=/t/file SECONDS_EACH=$((RACE_SECONDS / 2))
 
 setup()
 {
