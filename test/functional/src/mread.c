@@ -29,6 +29,9 @@ static const struct command {
 	{ "put", cmd_put },
 	{ "refuse", cmd_refuse },
 	{ "vrace", cmd_vrace },
+	{ "address", cmd_address },
+	{ "mid", cmd_mid },
+	{ "nothing", cmd_nothing },
 };
 
 void die(const char *fmt, ...)

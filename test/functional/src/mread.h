@@ -170,5 +170,8 @@ COMMAND(drop);
 COMMAND(put);
 COMMAND(refuse);
 COMMAND(vrace);
+COMMAND(address);
+COMMAND(mid);
+COMMAND(nothing);
 
 #endif /* MREAD_H */
