@@ -32,6 +32,10 @@ static const struct command {
 	{ "address", cmd_address },
 	{ "mid", cmd_mid },
 	{ "nothing", cmd_nothing },
+	{ "badblocks", cmd_badblocks },
+	{ "findblock", cmd_findblock },
+	{ "flaky", cmd_flaky },
+	{ "reason", cmd_reason },
 };
 
 void die(const char *fmt, ...)

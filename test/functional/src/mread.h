@@ -173,5 +173,9 @@ COMMAND(vrace);
 COMMAND(address);
 COMMAND(mid);
 COMMAND(nothing);
+COMMAND(badblocks);
+COMMAND(findblock);
+COMMAND(flaky);
+COMMAND(reason);
 
 #endif /* MREAD_H */
