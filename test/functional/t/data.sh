@@ -42,7 +42,7 @@ t_preadv() { mread rdcheck "$BIG" --seed 11 --how preadv --max 64M --count "$(mo
 t_eof()
 {
 	mread rdcheck "$ODD" --seed 13 --near-eof --max 21M --count "$(more 50)" --rng 11
-	mread rdcheck "$BIG" --seed 11 --near-eof --max 8M --count "$(more 20)" --rng 12
+	mread rdcheck "$BIG" --seed 11 --near-eof --max 8M --count "$(more 60)" --rng 12
 }
 
 # The end of the longest file there is: on XFS that is the end of what a position
