@@ -36,6 +36,7 @@ static const struct command {
 	{ "findblock", cmd_findblock },
 	{ "flaky", cmd_flaky },
 	{ "reason", cmd_reason },
+	{ "diff", cmd_diff },
 };
 
 void die(const char *fmt, ...)

@@ -177,5 +177,6 @@ COMMAND(badblocks);
 COMMAND(findblock);
 COMMAND(flaky);
 COMMAND(reason);
+COMMAND(diff);
 
 #endif /* MREAD_H */

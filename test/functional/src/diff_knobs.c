@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How side 1's mount is set up: each sequence has settings of its own.
+ */
+#include "diff.h"
+
+static const char * const words[] = { "off", "ordered", "any" };
+
+void knobs_gen(struct knobs *knobs, struct rng *rng)
+{
+	static const uint64_t least[] = { MIB, MIB, MIB, 64 * KIB, 64 * KIB, 4 * KIB };
+	static const uint64_t windows[] = { MIB, 2 * MIB, 5 * MIB, 64 * MIB, 64 * MIB };
+	static const uint64_t batches[] = { 64 * KIB, 256 * KIB, MIB, MIB, 4 * MIB };
+	static const uint64_t folios[] = { 4 * KIB, 64 * KIB, 2 * MIB, 2 * MIB, 64 * MIB };
+
+	knobs->min_read_bytes = least[rng_below(rng, ARRAY_SIZE(least))];
+	knobs->window_bytes = windows[rng_below(rng, ARRAY_SIZE(windows))];
+	knobs->batch_bytes = min64(batches[rng_below(rng, ARRAY_SIZE(batches))],
+				   knobs->window_bytes);
+	knobs->max_folio_bytes = folios[rng_below(rng, ARRAY_SIZE(folios))];
+	knobs->early_copy = rng_below(rng, ARRAY_SIZE(words));
+	knobs->fault_in = rng_below(rng, 2);
+}
+
+const char *knobs_text(const struct knobs *knobs)
+{
+	static char text[256];
+
+	snprintf(text, sizeof(text),
+		 "min_read_bytes %llu window_bytes %llu batch_bytes %llu max_folio_bytes %llu early_copy %s fault_in %u",
+		 (unsigned long long)knobs->min_read_bytes,
+		 (unsigned long long)knobs->window_bytes,
+		 (unsigned long long)knobs->batch_bytes,
+		 (unsigned long long)knobs->max_folio_bytes,
+		 words[knobs->early_copy], knobs->fault_in);
+	return text;
+}
+
+static void put(const struct mars *m, const char *name, const char *text)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
+	fd = xopen(path, O_WRONLY);
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		die("diff: %s does not take %s: %s", path, text, strerror(errno));
+	close(fd);
+}
+
+static void put_size(const struct mars *m, const char *name, uint64_t size)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)size);
+	put(m, name, text);
+}
+
+/* A batch is never above the window, on the way neither. */
+void knobs_set(const struct diff *d, const struct knobs *knobs)
+{
+	const struct mars *m = &d->mars;
+
+	if (!m->dir[0])
+		return;
+	put_size(m, "batch_bytes", 64 * KIB);
+	put_size(m, "window_bytes", knobs->window_bytes);
+	put_size(m, "batch_bytes", knobs->batch_bytes);
+	put_size(m, "min_read_bytes", knobs->min_read_bytes);
+	put_size(m, "max_folio_bytes", knobs->max_folio_bytes);
+	put(m, "early_copy", words[knobs->early_copy]);
+	put_size(m, "fault_in", knobs->fault_in);
+}
