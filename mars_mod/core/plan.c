@@ -96,7 +96,8 @@ unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
  *
  * A quarter of a limit: what is in flight cannot be reclaimed before it was
  * copied, and neither the reader's own memory nor its neighbours in the cgroup
- * are to be pushed out for it.
+ * are to be pushed out for it. At most half of what is left of the share, so that
+ * the next reader finds some too.
  *
  * Context: Any.
  * Return: Bytes, at least %MARS_WINDOW_LEAST, or 0 when @share has less than that.
@@ -107,5 +108,5 @@ u64 mars_plan_window(u64 wanted, u64 share, u64 group, u64 available)
 
 	if (share < MARS_WINDOW_LEAST)
 		return 0;
-	return min(max(window, MARS_WINDOW_LEAST), share);
+	return max(min(window, share / 2), MARS_WINDOW_LEAST);
 }

@@ -99,7 +99,8 @@ static void test_window(void **state)
 
 	(void)state;
 	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, none, 4ULL << 30), 64 << 20);
-	assert_int_equal(mars_plan_window(64 << 20, 20 << 20, none, 4ULL << 30), 20 << 20);
+	assert_int_equal(mars_plan_window(64 << 20, 128 << 20, none, 4ULL << 30), 64 << 20);
+	assert_int_equal(mars_plan_window(64 << 20, 20 << 20, none, 4ULL << 30), 10 << 20);
 	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, 64 << 20, 4ULL << 30), 16 << 20);
 	assert_int_equal(mars_plan_window(64 << 20, 1 << 30, none, 32 << 20), 8 << 20);
 	/* Never below the least, never above the share, none when that is less. */
@@ -111,6 +112,24 @@ static void test_window(void **state)
 	assert_int_equal(mars_plan_window(64 << 20, 0, none, none), 0);
 }
 
+/* Many readers at once: the share is kept, and a good number of them get some. */
+static void test_share(void **state)
+{
+	u64 limit, left, window;
+	int readers;
+
+	(void)state;
+	for (limit = 1 << 20; limit < 1ULL << 36; limit = limit * 3 / 2) {
+		left = limit;
+		for (readers = 0; (window = mars_plan_window(64 << 20, left, ~0ULL, ~0ULL)); readers++) {
+			assert_true(window >= MARS_WINDOW_LEAST && window <= left);
+			left -= window;
+		}
+		assert_true(left < MARS_WINDOW_LEAST);
+		assert_true(limit < 256 << 20 || readers >= 8);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +139,7 @@ int main(void)
 		cmocka_unit_test(test_batches_grow),
 		cmocka_unit_test(test_max_order),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
