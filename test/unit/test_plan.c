@@ -121,9 +121,11 @@ static void test_share(void **state)
 	(void)state;
 	for (limit = 1 << 20; limit < 1ULL << 36; limit = limit * 3 / 2) {
 		left = limit;
-		for (readers = 0; (window = mars_plan_window(64 << 20, left, ~0ULL, ~0ULL)); readers++) {
+		readers = 0;
+		while ((window = mars_plan_window(64 << 20, left, ~0ULL, ~0ULL))) {
 			assert_true(window >= MARS_WINDOW_LEAST && window <= left);
 			left -= window;
+			readers++;
 		}
 		assert_true(left < MARS_WINDOW_LEAST);
 		assert_true(limit < 256 << 20 || readers >= 8);
