@@ -171,3 +171,23 @@ struct folio *mars_get_folio(struct mars_request *req, pgoff_t index)
 	folio_put(one.folios[0]);
 	return NULL;
 }
+
+/**
+ * mars_next_folio() - the next resident folio below the submission cursor
+ * @req: the read
+ * @index: page index to look from; moved behind the folio
+ *
+ * Context: May sleep. May not hold folio locks.
+ * Return: The folio, with a reference, or NULL when there is none any more.
+ */
+struct folio *mars_next_folio(struct mars_request *req, pgoff_t *index)
+{
+	struct folio *folio = NULL;
+
+	while (!folio && *index < req->next) {
+		cond_resched();
+		folio = mars_get_folio(req, *index);
+		*index = folio ? folio_next_index(folio) : *index + 1;
+	}
+	return folio;
+}

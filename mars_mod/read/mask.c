@@ -105,19 +105,12 @@ int mars_await(struct mars_request *req, struct folio *head)
 int mars_settle(struct mars_request *req)
 {
 	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
+	struct folio *folio;
 	int err = 0;
 
-	while (index < req->next && err != -EINTR) {
-		struct folio *folio = mars_get_folio(req, index);
-
-		cond_resched();
-		if (!folio) {
-			index++;
-			continue;
-		}
+	while (err != -EINTR && (folio = mars_next_folio(req, &index))) {
 		if (!folio_test_uptodate(folio))
 			err = mars_await(req, folio);
-		index = folio_next_index(folio);
 		folio_put(folio);
 	}
 	req->settled = req->next;

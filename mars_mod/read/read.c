@@ -219,6 +219,11 @@ static int head_missing(struct mars_request *req)
 	return 0;
 }
 
+static bool is_large(struct mars_request *req, struct folio *folio)
+{
+	return folio_order(folio) > req->min_order;
+}
+
 /*
  * A folio whose I/O failed. A large one is dropped first, if nobody else needs
  * it: the native path then reads with folios of its own size, and an error costs
@@ -228,10 +233,11 @@ static int reissue(struct mars_request *req, struct folio *folio)
 {
 	size_t left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
 	pgoff_t first = folio->index, last = folio_next_index(folio) - 1;
+	bool large = is_large(req, folio);
 
 	mars_put_ready(req, 0);
 	req->failed = true;
-	if (last - first >= 1UL << req->min_order)
+	if (large)
 		invalidate_mapping_pages(req->mapping, first, last);
 	return native_piece(req, left, MARS_NATIVE_reissue);
 }
@@ -357,28 +363,17 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
  */
 static void drop_failed(struct mars_request *req)
 {
-	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
+	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT, first;
+	struct folio *folio;
+	bool bad;
 
-	while (index < req->next) {
-		struct folio *folio = mars_get_folio(req, index);
-		pgoff_t first, last;
-		bool drop;
-
-		cond_resched();
-		if (!folio) {
-			index++;
-			continue;
-		}
+	while (!fatal_signal_pending(current) && (folio = mars_next_folio(req, &index))) {
 		first = folio->index;
-		last = folio_next_index(folio) - 1;
-		drop = last > first && !folio_test_uptodate(folio) &&
-		       !folio_wait_bit_killable(folio, PG_locked) && !folio_test_uptodate(folio);
+		bad = is_large(req, folio) && !folio_test_uptodate(folio) &&
+		      !folio_wait_bit_killable(folio, PG_locked) && !folio_test_uptodate(folio);
 		folio_put(folio);
-		if (drop)
-			invalidate_mapping_pages(req->mapping, first, last);
-		if (fatal_signal_pending(current))
-			return;
-		index = last + 1;
+		if (bad)
+			invalidate_mapping_pages(req->mapping, first, index - 1);
 	}
 }
 

@@ -161,6 +161,7 @@ unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *m
 unsigned int mars_collect(struct mars_request *req);
 void mars_put_ready(struct mars_request *req, unsigned int keep);
 struct folio *mars_get_folio(struct mars_request *req, pgoff_t index);
+struct folio *mars_next_folio(struct mars_request *req, pgoff_t *index);
 
 /* allocate.c */
 void mars_allocate(struct mars_request *req, unsigned long nr);
