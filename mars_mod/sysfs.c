@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/fs/mars: show and store, and nothing else. A store parses, hands the
- * value to mount.c or attach.c, and returns what they say; they validate and
- * publish. The files are documented in sysfs-abi/.
+ * value to mount.c, attach.c or read/budget.c, and returns what they say; they
+ * validate and publish. The files are documented in sysfs-abi/.
  *
  *   /sys/fs/mars/
  *     version hook enabled memory_bytes memory_used attach detach
@@ -68,15 +68,6 @@ static const struct sysfs_ops mars_sysfs_ops = {
 	.store = mars_attr_store,
 };
 
-/* "0" or "1" and nothing else; the knobs of a kernel interface are no prose. */
-static int parse_switch(const char *buf, bool *on)
-{
-	if ((buf[0] != '0' && buf[0] != '1') || (buf[1] && strcmp(buf + 1, "\n")))
-		return -EINVAL;
-	*on = buf[0] == '1';
-	return 0;
-}
-
 /* /sys/fs/mars/ */
 
 static ssize_t version_show(struct kobject *kobj, int id, char *buf)
@@ -106,8 +97,8 @@ static ssize_t enabled_show(struct kobject *kobj, int id, char *buf)
 
 static int enabled_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
-	bool on;
-	int err = parse_switch(buf, &on);
+	u64 on;
+	int err = mars_parse_switch(buf, len, &on);
 
 	return err ?: mars_set_enabled(on);
 }
@@ -237,8 +228,8 @@ static ssize_t mount_enabled_show(struct kobject *kobj, int id, char *buf)
 
 static int mount_enabled_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
-	bool on;
-	int err = parse_switch(buf, &on);
+	u64 on;
+	int err = mars_parse_switch(buf, len, &on);
 
 	return err ?: mars_mount_enable(to_mount(kobj), on);
 }

@@ -177,6 +177,8 @@ static int parse_word(const char *text, size_t len, u64 *value)
 {
 	size_t i;
 
+	if (len && text[len - 1] == '\n')
+		len--;
 	for (i = 0; i < ARRAY_SIZE(early_copy_words); i++) {
 		if (len == strlen(early_copy_words[i]) && !memcmp(text, early_copy_words[i], len)) {
 			*value = i;
@@ -184,6 +186,25 @@ static int parse_word(const char *text, size_t len, u64 *value)
 		}
 	}
 	return -EINVAL;
+}
+
+/**
+ * mars_parse_switch() - parse "0" or "1", and nothing else
+ * @text: what was written, at most one trailing newline
+ * @len: bytes in @text; no terminator is needed
+ * @value: 0 or 1; untouched on error
+ *
+ * Context: Any.
+ * Return: 0 or -EINVAL.
+ */
+int mars_parse_switch(const char *text, size_t len, u64 *value)
+{
+	if (len == 2 && text[1] == '\n')
+		len--;
+	if (len != 1 || (*text != '0' && *text != '1'))
+		return -EINVAL;
+	*value = *text - '0';
+	return 0;
 }
 
 /**
@@ -198,19 +219,12 @@ static int parse_word(const char *text, size_t len, u64 *value)
  */
 int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *value)
 {
-	if (len && text[len - 1] == '\n')
-		len--;
 	switch (ranges[knob].kind) {
 	case KIND_choice:
 		return parse_word(text, len, value);
 	case KIND_toggle:
-		if (len != 1 || (*text != '0' && *text != '1'))
-			return -EINVAL;
-		*value = *text - '0';
-		return 0;
+		return mars_parse_switch(text, len, value);
 	default:
-		if (len && text[len - 1] == '\n')
-			return -EINVAL;
 		return mars_parse_size(text, len, value);
 	}
 }
