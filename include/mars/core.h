@@ -80,15 +80,15 @@ enum mars_reason mars_verdict(const struct mars_facts *facts);
 
 /* core/plan.c */
 
-unsigned int mars_plan_order(u64 index, u64 nr, unsigned int min_order, unsigned int max_order);
-unsigned int mars_plan_step_down(unsigned int order, unsigned int min_order);
-u64 mars_plan_batch(u64 previous, u64 batch_bytes);
 /* No window is smaller: less than a batch or two would be no pipeline. */
 #define MARS_WINDOW_LEAST (1024ULL * 1024)
 
-u64 mars_plan_window(u64 wanted, u64 share, u64 group, u64 available);
+unsigned int mars_plan_order(u64 index, u64 nr, unsigned int min_order, unsigned int max_order);
+unsigned int mars_plan_step_down(unsigned int order, unsigned int min_order);
+u64 mars_plan_batch(u64 previous, u64 batch_bytes);
 unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
 				 unsigned int min_order, unsigned int max_order);
+u64 mars_plan_window(u64 wanted, u64 share, u64 group, u64 available);
 
 /* core/runs.c */
 

@@ -377,9 +377,11 @@ static void drop_failed(struct mars_request *req)
 	}
 }
 
+/* No more than there is to read: a huge buffer at the end of a file asks for little. */
 static u64 take_budget(const struct mars_request *req)
 {
-	u64 length = min_t(u64, iov_iter_count(req->iter), i_size_read(req->inode));
+	loff_t left = max_t(loff_t, i_size_read(req->inode) - req->iocb->ki_pos, 0);
+	u64 length = min_t(u64, iov_iter_count(req->iter), left);
 
 	return mars_budget_take(min(req->config.window_bytes, length));
 }
