@@ -14,7 +14,6 @@
  */
 #include "diff.h"
 #include <signal.h>
-#include <sys/prctl.h>
 
 /* Seconds without a step; an operation takes well below one, in a slow guest too. */
 #define HANGS 240
@@ -27,8 +26,10 @@ struct args {
 	bool native, verbose;
 };
 
-static void watch(struct beat *beat, pid_t parent)
+static void watch(void *arg)
 {
+	struct beat *beat = arg;
+	pid_t parent = getppid();
 	uint64_t last = 0;
 	int idle = 0;
 
@@ -43,7 +44,6 @@ static void watch(struct beat *beat, pid_t parent)
 		kill(parent, SIGKILL);
 		_exit(1);
 	}
-	_exit(0);
 }
 
 /* Says in what the program hangs: it cannot itself, asleep in the kernel. */
@@ -51,19 +51,11 @@ static struct beat *watchdog(void)
 {
 	struct beat *beat = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t parent = getpid(), pid;
 
 	if (beat == MAP_FAILED)
 		die("diff: mmap: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		die("diff: fork: %s", strerror(errno));
-	if (pid)
-		return beat;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	watch(beat, parent);
-	_exit(0);
+	spawn(watch, beat);
+	return beat;
 }
 
 static void setup(struct diff *d, const struct args *args)

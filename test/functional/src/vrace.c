@@ -70,31 +70,33 @@ static void reader(void *arg)
 	}
 }
 
+/* Until the race is over, with @pause for those whom the change shuts out. */
+static void keep_changing(struct job *j, const struct changer *c, uint64_t *count, bool pause)
+{
+	struct vrace *r = &j->race;
+
+	changer_enter(r, c);
+	while (!r->file.sh->stop) {
+		c->change(r);
+		__atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
+		if (pause && rng_below(&r->rng, 2))
+			usleep(rng_below(&r->rng, 3000));
+	}
+}
+
+/* Room for the readers: some locks are not fair. */
 static void changer(void *arg)
 {
 	struct job *j = arg;
-	struct vshared *sh = j->race.file.sh;
 
-	changer_enter(&j->race, j->change);
-	while (!sh->stop) {
-		j->change->change(&j->race);
-		__atomic_add_fetch(&sh->changes, 1, __ATOMIC_SEQ_CST);
-		/* Room for the readers: some locks are not fair. */
-		if (rng_below(&j->race.rng, 2))
-			usleep(rng_below(&j->race.rng, 3000));
-	}
+	keep_changing(j, j->change, &j->race.file.sh->changes, true);
 }
 
 static void disturber(void *arg)
 {
 	struct job *j = arg;
-	struct vshared *sh = j->race.file.sh;
 
-	changer_enter(&j->race, j->disturb);
-	while (!sh->stop) {
-		j->disturb->change(&j->race);
-		__atomic_add_fetch(&sh->disturbances, 1, __ATOMIC_SEQ_CST);
-	}
+	keep_changing(j, j->disturb, &j->race.file.sh->disturbances, false);
 }
 
 /* Folios of MARS that went away, or were in its way, since the race began. */
