@@ -6,6 +6,18 @@
 
 #define PAGES 4096
 
+/* The last page of ours from the cursor on, in the ring and in the bitmap. */
+static void check_last(const struct mars_runs *r, const bool *mine, u64 cursor)
+{
+	u64 index, last = PAGES;
+
+	while (last > cursor && !mine[last - 1])
+		last--;
+	assert_int_equal(mars_runs_last(r, &index), last > cursor);
+	if (last > cursor)
+		assert_int_equal(index, last - 1);
+}
+
 static void test_empty(void **state)
 {
 	struct mars_runs r;
@@ -102,6 +114,7 @@ static void test_model(void **state)
 					mars_runs_retire(&r, cursor);
 					assert_int_equal(mars_runs_contain(&r, cursor),
 							 mine[cursor]);
+					check_last(&r, mine, cursor);
 				}
 				if (top >= PAGES - 20 && cursor >= top)
 					cursor = PAGES;
