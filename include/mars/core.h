@@ -14,7 +14,6 @@ enum mars_early_copy {
 #define MARS_EARLY_COPY(word) MARS_EARLY_COPY_##word,
 #include <mars/knobs.def>
 #undef MARS_EARLY_COPY
-	MARS_NR_EARLY_COPY
 };
 
 /**
