@@ -185,6 +185,31 @@ dm_go()
 	dm_table "$1" "0 $(blockdev --getsz "$dm_dev") linear $dm_dev 0"
 }
 
+# dm_bad NAME SECTOR...: 4 KiB at each sector cannot be read.
+dm_bad()
+{
+	bad_name=$1 bad_dev=$(cat "/tmp/dm.$1") bad_at=0 bad_table=
+	bad_size=$(blockdev --getsz "$bad_dev")
+	shift
+	for bad_sector in $(printf '%s\n' "$@" | sort -n); do
+		[ "$bad_sector" = $bad_at ] || bad_table="$bad_table$bad_at $((bad_sector - bad_at)) linear $bad_dev $bad_at
+"
+		bad_table="$bad_table$bad_sector 8 error
+"
+		bad_at=$((bad_sector + 8))
+	done
+	dm_table "$bad_name" "$bad_table$bad_at $((bad_size - bad_at)) linear $bad_dev $bad_at"
+}
+
+# dm_late NAME SECTOR: the 4 KiB at the sector do not come until dm_go.
+dm_late()
+{
+	late_dev=$(cat "/tmp/dm.$1") late_end=$(($2 + 8))
+	dm_table "$1" "0 $2 linear $late_dev 0
+$2 8 delay $late_dev $2 600000 $late_dev $2 0
+$late_end $(($(blockdev --getsz "$late_dev") - late_end)) linear $late_dev $late_end"
+}
+
 # slow_null N NSEC: one more disk, /dev/mars-diskN, in memory, every request of
 # which takes that long. There is always I/O under way then, at no cost of CPU.
 slow_null()

@@ -7,28 +7,32 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
-/* mread physical FILE OFFSET: the disk sector that holds a byte of the file */
-int cmd_physical(int argc, char **argv)
+/* The disk sector that holds a byte of the file */
+uint64_t file_sector(int fd, uint64_t off)
 {
 	struct {
 		struct fiemap map;
 		struct fiemap_extent extent;
 	} f = { { 0 }, { 0 } };
-	uint64_t off;
 
-	if (parse_opts(argc, argv, NULL, 0) != 2)
-		die("usage: mread physical FILE OFFSET");
-	off = parse_size(argv[1]);
 	f.map.fm_start = off;
 	f.map.fm_length = PAGE;
 	f.map.fm_flags = FIEMAP_FLAG_SYNC;
 	f.map.fm_extent_count = 1;
-	if (ioctl(xopen(argv[0], O_RDONLY), FS_IOC_FIEMAP, &f.map))
-		die("fiemap of %s: %s", argv[0], strerror(errno));
+	if (ioctl(fd, FS_IOC_FIEMAP, &f.map))
+		die("fiemap: %s", strerror(errno));
 	if (f.map.fm_mapped_extents != 1)
-		die("%s has no block at %llu", argv[0], (unsigned long long)off);
-	printf("%llu\n", (unsigned long long)
-	       (f.extent.fe_physical + off - f.extent.fe_logical) / 512);
+		die("the file has no block at %llu", (unsigned long long)off);
+	return (f.extent.fe_physical + off - f.extent.fe_logical) / 512;
+}
+
+/* mread physical FILE OFFSET: prints it */
+int cmd_physical(int argc, char **argv)
+{
+	if (parse_opts(argc, argv, NULL, 0) != 2)
+		die("usage: mread physical FILE OFFSET");
+	printf("%llu\n", (unsigned long long)file_sector(xopen(argv[0], O_RDONLY),
+							 parse_size(argv[1])));
 	return 0;
 }
 

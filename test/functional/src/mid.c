@@ -228,29 +228,13 @@ static void child(struct mid *m)
 	_exit(0);
 }
 
-static char state_of(pid_t pid)
-{
-	char path[64], text[512] = "", *at;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
-	at = strrchr(text, ')');
-	return at && at[1] ? at[2] : 0;
-}
-
 /* Twice in a row: it may sleep for something else in between. */
 static bool sleeps(struct mid *m)
 {
-	if (state_of(m->child) != 'D')
+	if (process_state(m->child) != 'D')
 		return false;
 	usleep(30000);
-	return state_of(m->child) == 'D';
+	return process_state(m->child) == 'D';
 }
 
 static bool is_acted(struct mid *m)
@@ -260,7 +244,7 @@ static bool is_acted(struct mid *m)
 
 static bool is_stopped(struct mid *m)
 {
-	return state_of(m->child) == 'T';
+	return process_state(m->child) == 'T';
 }
 
 static bool is_gone(struct mid *m)

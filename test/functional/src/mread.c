@@ -35,6 +35,7 @@ static const struct command {
 	{ "badblocks", cmd_badblocks },
 	{ "findblock", cmd_findblock },
 	{ "flaky", cmd_flaky },
+	{ "points", cmd_points },
 	{ "reason", cmd_reason },
 	{ "diff", cmd_diff },
 };

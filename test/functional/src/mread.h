@@ -148,6 +148,10 @@ struct shared {
 struct shared *shared_make(void);
 pid_t spawn(void (*fn)(void *arg), void *arg);
 void reap(pid_t pid, const char *who);
+char process_state(pid_t pid);
+
+/* ioerror.c */
+uint64_t file_sector(int fd, uint64_t off);
 
 #define COMMAND(name) int cmd_##name(int argc, char **argv)
 COMMAND(mkfile);
@@ -176,6 +180,7 @@ COMMAND(nothing);
 COMMAND(badblocks);
 COMMAND(findblock);
 COMMAND(flaky);
+COMMAND(points);
 COMMAND(reason);
 COMMAND(diff);
 

@@ -51,6 +51,23 @@ void reap(pid_t pid, const char *who)
 		die("%s failed (wait status %#x)", who, status);
 }
 
+/* The state in /proc/PID/stat, as R, S, D, T or Z; 0 when there is no such process. */
+char process_state(pid_t pid)
+{
+	char path[64], text[512] = "", *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	at = strrchr(text, ')');
+	return at && at[1] ? at[2] : 0;
+}
+
 static void write_pattern(int fd, uint64_t off, uint64_t len, uint64_t seed)
 {
 	static uint8_t buf[256 * KIB];

@@ -7,6 +7,7 @@
 # other: "base" can be taken away under "slow", whose I/O can be held back.
 
 FILE=/t/file SEED=61 SIZE=72M
+if [ -n "${MREAD_LONG-}" ]; then POINTS=64 POINTS_SECONDS=1200; else POINTS=6 POINTS_SECONDS=180; fi
 
 setup()
 {
@@ -47,22 +48,6 @@ prepare()
 	mount_again "$prepare_fs"
 }
 
-# dm_bad NAME SECTOR...: 4 KiB at each sector cannot be read.
-dm_bad()
-{
-	bad_name=$1 bad_dev=$(cat "/tmp/dm.$1") bad_at=0 bad_table=
-	bad_size=$(blockdev --getsz "$bad_dev")
-	shift
-	for bad_sector in $(printf '%s\n' "$@" | sort -n); do
-		[ "$bad_sector" = $bad_at ] || bad_table="$bad_table$bad_at $((bad_sector - bad_at)) linear $bad_dev $bad_at
-"
-		bad_table="$bad_table$bad_sector 8 error
-"
-		bad_at=$((bad_sector + 8))
-	done
-	dm_table "$bad_name" "$bad_table$bad_at $((bad_size - bad_at)) linear $bad_dev $bad_at"
-}
-
 # One and several, in the first and last page, at the edges of large folios.
 bad_blocks()
 {
@@ -88,6 +73,29 @@ t_xfs_blocks() { prepare xfs; bad_blocks; }
 t_ext4_blocks() { prepare ext4; bad_blocks; }
 
 in_guest="set -e; . /mars/test/lib.sh;"
+
+# An error, and a signal, at every point of a large read, with each early_copy.
+points()
+{
+	prepare "$1"
+	for early in off ordered any; do
+		native || put "$(entry /t)/early_copy" "$early" 0
+		any=
+		native || [ "$early" != any ] || any=--any
+		for how in error kill; do
+			case $how in
+			error) spoil=dm_bad ;;
+			kill) spoil=dm_late ;;
+			esac
+			echo "early_copy=$early, $how"
+			mread points $FILE --how $how --points "$POINTS" --seed "$SEED" $any \
+				--spoil "$in_guest $spoil slow" --mend "$in_guest dm_go slow"
+		done
+	done
+}
+
+t_xfs_points() { points xfs; }
+t_ext4_points() { points ext4; }
 
 # The disk goes away while a read waits for it.
 disk_gone()
@@ -207,6 +215,8 @@ t_unload()
 t setup 60 setup
 t xfs-blocks 180 t_xfs_blocks
 t ext4-blocks 180 t_ext4_blocks
+t xfs-points "$POINTS_SECONDS" t_xfs_points
+t ext4-points "$POINTS_SECONDS" t_ext4_points
 t xfs-gone 90 t_xfs_gone
 t ext4-gone 90 t_ext4_gone
 t xfs-flaky 120 t_xfs_flaky
