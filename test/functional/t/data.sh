@@ -130,9 +130,9 @@ t_masking()
 		out_of_order=$(mars_stat /t bytes_out_of_order)
 		faulted=$(mars_stat /t bytes_faulted_in)
 		echo "early_copy and fault_in: $set"
-		mread rdcheck "$BIG" --seed 11 --res cold --min 1M --max 96M --count "$(more 4)" --rng 19
-		mread rdcheck "$BIG" --seed 11 --res scatter --min 1M --max 48M --count "$(more 3)" --rng 20
-		mread rdcheck "$BIG" --seed 11 --how preadv --min 1M --max 48M --count "$(more 3)" --rng 21
+		mread rdcheck "$BIG" --seed 11 --res cold --min 1M --max 64M --count "$(more 3)" --rng 19
+		mread rdcheck "$BIG" --seed 11 --res scatter --min 1M --max 32M --count "$(more 2)" --rng 20
+		mread rdcheck "$BIG" --seed 11 --how preadv --min 1M --max 32M --count "$(more 2)" --rng 21
 		[ "${set% *}" = any ] || [ "$(mars_stat /t bytes_out_of_order)" = "$out_of_order" ] ||
 			fail "early_copy=${set% *} copied out of order"
 		[ "${set#* }" = 1 ] || [ "$(mars_stat /t bytes_faulted_in)" = "$faulted" ] ||
