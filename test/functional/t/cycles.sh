@@ -78,12 +78,14 @@ one_cycle()
 	gone "$SYS" || fail "cycle $cycle: $SYS is still there after rmmod"
 }
 
+# Two seconds each, spent waiting for grace periods: 200 of them with --long.
 t_cycles()
 {
 	native && skip "nothing to load without MARS"
+	if [ -n "${MREAD_LONG-}" ]; then cycles=200; else cycles=60; fi
 	start_readers
 	reads=0
-	for cycle in $(seq "${CYCLES:-200}"); do
+	for cycle in $(seq "${CYCLES:-$cycles}"); do
 		one_cycle
 		readers_alive
 		[ $((cycle % 20)) != 0 ] || echo "$cycle cycles, $reads reads, $(uptime_cs)"
