@@ -146,4 +146,32 @@ u64 mars_ledger_covered(const struct mars_ledger *ledger, u64 pos);
 u64 mars_ledger_next(const struct mars_ledger *ledger, u64 pos);
 void mars_ledger_retire(struct mars_ledger *ledger, u64 pos);
 
+/* core/parallelism.c */
+
+/* Beyond these a figure counts as the limit; products then fit in 128 bits. */
+#define MARS_COST_SPEED_MAX 0x1000000000000ULL	/* bytes a second */
+#define MARS_COST_DISPATCH_MAX 0x100000000ULL	/* nanoseconds */
+#define MARS_COST_GAIN_MAX 1000ULL
+#define MARS_COST_CAP_MAX 16384U
+#define MARS_COST_ALPHA_MAX 8000U
+
+/**
+ * struct mars_cost - what one kind of work costs on this machine
+ * @bytes_per_second:	what one executor does; S in the formulas
+ * @dispatch_ns:	what the master pays for each further executor; D
+ * @gain:		least gain that a further one is worth, in thousandths; r
+ * @cap:		from here on another executor only gets in the others' way
+ */
+struct mars_cost {
+	u64 bytes_per_second;
+	u64 dispatch_ns;
+	u64 gain;
+	unsigned int cap;
+};
+
+unsigned int mars_parallel_max(u64 bytes, const struct mars_cost *cost);
+u64 mars_parallel_least(const struct mars_cost *cost);
+unsigned int mars_parallel_n(unsigned int n_max, unsigned int cpus,
+			     unsigned int available, unsigned int alpha);
+
 #endif /* _MARS_CORE_H */

@@ -42,4 +42,7 @@ static inline bool is_power_of_2(unsigned long n)
 
 #endif /* __KERNEL__ */
 
+/* Multiplied, added and compared only: dividing it takes a library. */
+#define mars_u128 unsigned __int128
+
 #endif /* _MARS_PORT_H */
