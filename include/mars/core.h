@@ -174,4 +174,116 @@ u64 mars_parallel_least(const struct mars_cost *cost);
 unsigned int mars_parallel_n(unsigned int n_max, unsigned int cpus,
 			     unsigned int available, unsigned int alpha);
 
+/* core/protocol.c */
+
+enum mars_item_state {
+	MARS_ITEM_FINISHED,
+	MARS_ITEM_UNFINISHED,
+	MARS_ITEM_PARTIAL,
+	MARS_ITEM_CANCELED,
+	MARS_ITEM_CANCELED_BY_MASTER,
+};
+
+/**
+ * struct mars_item - a piece of work
+ * @state:	enum mars_item_state
+ * @start:	first byte, as a file position
+ * @cursor:	the first that is not done
+ * @end:	the one after the last
+ */
+struct mars_item {
+	u32 state;
+	u64 start;
+	u64 cursor;
+	u64 end;
+};
+
+/* Items that a read may have offered and not accounted yet: a power of two. */
+#ifndef MARS_JOB_ITEMS
+#define MARS_JOB_ITEMS 16
+#endif
+
+/**
+ * struct mars_job - what a read shares with its workers
+ * @head:	number of the next item to be added; written by the master
+ * @tail:	number of the lowest item that is not reaped; written by the master
+ * @stop:	the master begins no item that starts here or above
+ * @err:	why; 0 while it has had no error
+ * @execute:	what a worker does to an item
+ * @item:	ring of items
+ */
+struct mars_job {
+	u32 head;
+	u32 tail;
+	u64 stop;
+	int err;
+	void (*execute)(struct mars_job *job, struct mars_item *item);
+	struct mars_item item[MARS_JOB_ITEMS];
+};
+
+enum mars_post_state {
+	MARS_POST_FREE,
+	MARS_POST_RESERVED,
+	MARS_POST_PENDING,
+	MARS_POST_RUNNING,
+	MARS_POST_ASLEEP,
+};
+
+/**
+ * struct mars_post - where a worker finds its work
+ * @state:	enum mars_post_state
+ * @came:	the worker has been at the job since it was reserved
+ * @job:	what to work at
+ */
+struct mars_post {
+	u32 state;
+	bool came;
+	struct mars_job *job;
+};
+
+enum mars_visit {
+	MARS_VISIT_UNWANTED,
+	MARS_VISIT_IDLE,
+	MARS_VISIT_FINISHED,
+	MARS_VISIT_LEFT,
+};
+
+void mars_job_init(struct mars_job *job,
+		   void (*execute)(struct mars_job *job, struct mars_item *item));
+u32 mars_job_number(const struct mars_job *job, const struct mars_item *item);
+u32 mars_job_room(const struct mars_job *job);
+void mars_job_add(struct mars_job *job, u64 start, u64 end);
+enum mars_visit mars_visit(struct mars_post *post);
+struct mars_item *mars_job_next(struct mars_job *job);
+void mars_item_close(struct mars_item *item);
+u32 mars_job_waiting(struct mars_job *job);
+struct mars_item *mars_job_reap(struct mars_job *job);
+bool mars_job_await(struct mars_job *job);
+bool mars_job_help(struct mars_job *job,
+		   int (*run)(struct mars_job *job, struct mars_item *item));
+int mars_job_finish(struct mars_job *job,
+		    int (*run)(struct mars_job *job, struct mars_item *item));
+bool mars_post_reserve(struct mars_post *post);
+bool mars_post_call(struct mars_post *post, struct mars_job *job);
+bool mars_post_doze(struct mars_post *post);
+bool mars_post_recall(struct mars_post *post);
+void mars_post_free(struct mars_post *post);
+
+/* A worker that came late this often in a row is not called for so long. */
+#define MARS_PATIENCE_LATE 2
+#define MARS_PATIENCE_PAUSE_NS 10000000ULL
+
+/**
+ * struct mars_patience - whether it is worth calling a worker
+ * @late:	times in a row that it did not come before all was done
+ * @until:	not to be called before this time in nanoseconds
+ */
+struct mars_patience {
+	u32 late;
+	u64 until;
+};
+
+void mars_patience_note(struct mars_patience *patience, bool came, u64 now);
+bool mars_patience_over(const struct mars_patience *patience, u64 now);
+
 #endif /* _MARS_CORE_H */

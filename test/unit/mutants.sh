@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# mutants.sh OUT CC-COMMAND…: shows that test_protocol and test_protocol_race can
+# fail. Each line below makes one transition or one barrier of core/protocol.c
+# wrong; the exploration, or the thread sanitizer, must find every one. An edit
+# that changes nothing is a failure too: the source has moved on.
+set -eu
+
+out=$1
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+source=$here/../../mars_mod/core/protocol.c
+nr=0 missed=0
+
+# mutant NAME SED-PROGRAM [race]
+mutant()
+{
+	local name=$1 file=$out/$1.c log=$out/$1.log tries
+	local how=("$here/test_protocol.c" "$here/explore.c" -DSTOP_AT_WRONG)
+
+	[ $# -lt 3 ] || how=("$here/test_protocol_race.c" -fsanitize=thread)
+
+	nr=$((nr + 1))
+	sed -e "$2" "$source" >"$file"
+	if cmp -s "$source" "$file"; then
+		echo "FAILED: mutant $name: its edit matches nothing in core/protocol.c"
+		missed=$((missed + 1))
+		return
+	fi
+	if ! "${cc[@]}" -Wno-unused -DPROTOCOL="\"$file\"" -o "$out/$name" \
+		"${how[@]}" -lcmocka >"$log" 2>&1; then
+		echo "FAILED: mutant $name does not compile: $(grep -m1 error "$log")"
+		missed=$((missed + 1))
+		return
+	fi
+	# A crash finds it as well. The sanitizer sees only what did overlap: on a busy
+	# machine that may take more than one run.
+	tries=1
+	[ $# -lt 3 ] || tries=10
+	while [ $tries -gt 0 ] && TSAN_OPTIONS=halt_on_error=1 timeout 300 "$out/$name" >"$log" 2>&1; do
+		tries=$((tries - 1))
+	done
+	if [ $tries = 0 ]; then
+		echo "FAILED: mutant $name was not found to be wrong"
+		missed=$((missed + 1))
+	else
+		echo "mutant $name: $(sed -n 's/.* ends, //p; s/^WARNING: ThreadSanitizer: //p' "$log" |
+			grep -v '^all right' | head -n 1)"
+	fi
+}
+
+cc=("$@")
+# A worker claims with two accesses instead of one.
+mutant claim 's/mars_cmpxchg(&item->state, MARS_ITEM_UNFINISHED, MARS_ITEM_PARTIAL)/({ mars_store_release(\&item->state, MARS_ITEM_PARTIAL); true; })/'
+# So does the master when it takes back.
+mutant take_back '/^struct mars_item \*mars_job_next/,/^}/ {
+	s/mars_cmpxchg(&item->state, MARS_ITEM_UNFINISHED,$/({ mars_store_release(\&item->state,/
+	s/MARS_ITEM_CANCELED_BY_MASTER))/MARS_ITEM_CANCELED_BY_MASTER); true; }))/
+}'
+# It takes an item away from a worker that has begun.
+mutant take_running '/^struct mars_item \*mars_job_next/,/^}/ s/if (state == MARS_ITEM_CANCELED)/if (state == MARS_ITEM_CANCELED || state == MARS_ITEM_PARTIAL)/'
+# It does not wait for an item that a worker is at.
+mutant no_await '/^int mars_job_finish/,/^}/ s/while (mars_job_await(job))/while (0)/'
+# It lets a worker go in the middle of a visit.
+mutant no_recall_wait 's/if (state != MARS_POST_RUNNING \&\&/if (/'
+# A visit that nobody can see.
+mutant hidden_visit 's/MARS_POST_PENDING, MARS_POST_RUNNING)/MARS_POST_PENDING, MARS_POST_PENDING)/'
+# A visit that ends before its item is published.
+mutant early_leave '/^enum mars_visit mars_visit/,/^}/ s/job->execute(job, item);/mars_store_release(\&post->state, MARS_POST_PENDING); &/'
+# What a worker left is passed off as finished.
+mutant no_restore '/^enum mars_visit mars_visit/,/^}/ s/MARS_ITEM_CANCELED)/MARS_ITEM_FINISHED)/'
+# An item is offered before it is filled in.
+mutant early_offer '/^void mars_job_add/,/^}/ {
+	s/item->start = start;/mars_store_release(\&item->state, MARS_ITEM_UNFINISHED); mars_store_release(\&job->head, job->head + 1); mars_step(); &/
+	s/mars_store_release(&job->head, job->head + 1);$/;/
+	s/^\tmars_store_release(&item->state, MARS_ITEM_UNFINISHED);$/\t;/
+}'
+# The master waits for items that nobody has begun.
+mutant wait_for_sleeper '/^struct mars_item \*mars_job_next/,/^}/ s/if (state == MARS_ITEM_UNFINISHED \&\&/if (0 \&\&/
+/^bool mars_job_await/,/^}/ s/== MARS_ITEM_PARTIAL)/!= MARS_ITEM_FINISHED)/'
+
+# The barriers.
+relaxed='__atomic_store_n(\1, __ATOMIC_RELAXED);'
+mutant weak_offer "/^void mars_job_add/,/^}/ s/mars_store_release(\(.*\));/$relaxed/" race
+mutant weak_publish '/^enum mars_visit mars_visit/,/^}/ {
+	s/mars_store_release(&item->state, what == MARS_VISIT_FINISHED ?/__atomic_store_n(\&item->state, what == MARS_VISIT_FINISHED ?/
+	s/MARS_ITEM_FINISHED : MARS_ITEM_CANCELED);/MARS_ITEM_FINISHED : MARS_ITEM_CANCELED, __ATOMIC_RELAXED);/
+}' race
+mutant weak_call "/^bool mars_post_call/,/^}/ s/mars_store_release(\(.*\));/$relaxed/" race
+mutant weak_leave "/^enum mars_visit mars_visit/,/^}/ s/mars_store_release(\(.*MARS_POST_PENDING\));/$relaxed/" race
+
+[ "$missed" = 0 ] || { echo "FAILED: $missed of $nr mutants"; exit 1; }
+echo "[  PASSED  ] $nr mutants found"
