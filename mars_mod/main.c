@@ -12,6 +12,7 @@
 #include "hook.h"
 #include "mount.h"
 #include "read/read.h"
+#include "worker.h"
 
 static int __init mars_init(void)
 {
@@ -20,9 +21,12 @@ static int __init mars_init(void)
 	err = mars_read_init();
 	if (err)
 		return err;
-	err = mars_hook_init();
+	err = mars_workers_init();
 	if (err)
 		goto exit_read;
+	err = mars_hook_init();
+	if (err)
+		goto exit_workers;
 	err = mars_attach_init();
 	if (err)
 		goto exit_hook;
@@ -37,6 +41,8 @@ exit_attach:
 	mars_attach_exit();
 exit_hook:
 	mars_hook_exit();
+exit_workers:
+	mars_workers_exit();
 exit_read:
 	mars_read_exit();
 	return err;
@@ -55,6 +61,7 @@ static void __exit mars_exit(void)
 	mars_hook_drain();
 	mars_mount_wait_all_released();
 	mars_hook_exit();
+	mars_workers_exit();
 	mars_read_exit();
 }
 

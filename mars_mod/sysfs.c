@@ -7,6 +7,7 @@
  *   /sys/fs/mars/
  *     version hook enabled memory_bytes memory_used attach detach
  *     defaults/<knob>
+ *     workers/			sysfs_workers.c
  *     mounts/<major:minor>/
  *       path fstype enabled <knob>...
  *       stats/<counter>
@@ -21,26 +22,7 @@
 #include "hook.h"
 #include "mount.h"
 #include "read/read.h"
-
-/**
- * struct mars_attr - one file
- * @attr:	name and mode
- * @id:		knob or counter, for the files that are made from a list
- * @show:	value as text, one line
- * @store:	parse and apply; NULL for a read-only file
- */
-struct mars_attr {
-	struct attribute attr;
-	int id;
-	ssize_t (*show)(struct kobject *kobj, int id, char *buf);
-	int (*store)(struct kobject *kobj, int id, const char *buf, size_t len);
-};
-
-#define MARS_ATTR(var, file, perm, nr, show_fn, store_fn) \
-	static struct mars_attr var = { \
-		.attr = { .name = file, .mode = perm }, \
-		.id = nr, .show = show_fn, .store = store_fn, \
-	}
+#include "sysfs.h"
 
 static struct mars_mount *to_mount(struct kobject *kobj)
 {
@@ -364,12 +346,17 @@ int mars_sysfs_init(void)
 	err = sysfs_create_group(root_kobj, &defaults_group);
 	if (err)
 		goto put_mounts;
+	err = sysfs_create_group(root_kobj, &mars_workers_group);
+	if (err)
+		goto remove_defaults;
 	/* From here on people can attach. */
 	err = sysfs_create_group(root_kobj, &root_group);
 	if (err)
-		goto remove_defaults;
+		goto remove_workers;
 	return 0;
 
+remove_workers:
+	sysfs_remove_group(root_kobj, &mars_workers_group);
 remove_defaults:
 	sysfs_remove_group(root_kobj, &defaults_group);
 put_mounts:
@@ -388,6 +375,7 @@ put_root:
 void mars_sysfs_close(void)
 {
 	sysfs_remove_group(root_kobj, &root_group);
+	sysfs_remove_group(root_kobj, &mars_workers_group);
 	sysfs_remove_group(root_kobj, &defaults_group);
 }
 

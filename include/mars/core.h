@@ -16,6 +16,9 @@ enum mars_early_copy {
 #undef MARS_EARLY_COPY
 };
 
+/* The value of a knob of kind "count" that says auto. */
+#define MARS_AUTO (~0ULL)
+
 /**
  * struct mars_config - one mount's knobs, published whole
  *

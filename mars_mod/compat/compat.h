@@ -8,8 +8,10 @@
 #define _MARS_COMPAT_H
 
 #include <linux/ftrace.h>
+#include <linux/kernel_stat.h>
 #include <linux/pagemap.h>
 #include <linux/sched.h>
+#include <linux/tick.h>
 #include <linux/uio.h>
 
 /* 7.x renamed the header of struct folio_batch. */
@@ -173,6 +175,34 @@ static inline bool mars_throttled(void)
 	return current->throttle_queue;
 #else
 	return current->throttle_disk;
+#endif
+}
+
+#ifdef MARS_HAVE_KCPUSTAT_IDLE
+#define MARS_IDLE_TIME_LAGS true
+#else
+#define MARS_IDLE_TIME_LAGS false
+#endif
+
+/**
+ * mars_cpu_idle_ns() - time that a CPU has been idle, waiting for I/O or not
+ * @cpu: an online CPU
+ *
+ * It advances while the CPU is idle, in steps of a microsecond or less; but 7.x,
+ * which has moved it from the tick's accounting to that of the scheduler, moves it
+ * with the tick as long as an idle CPU's tick has not been stopped.
+ *
+ * Context: Any.
+ * Return: Nanoseconds since some moment; stands still where it is not kept.
+ */
+static inline u64 mars_cpu_idle_ns(int cpu)
+{
+#ifdef MARS_HAVE_KCPUSTAT_IDLE
+	return kcpustat_field_idle(cpu) + kcpustat_field_iowait(cpu);
+#else
+	u64 idle = get_cpu_idle_time_us(cpu, NULL);
+
+	return idle == -1ULL ? 0 : (idle + get_cpu_iowait_time_us(cpu, NULL)) * NSEC_PER_USEC;
 #endif
 }
 

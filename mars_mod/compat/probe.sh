@@ -64,3 +64,12 @@ case $ftrace in
 *"ftrace_instruction_pointer_set("*) ;;
 *) fail "no known way to set a traced function's instruction pointer" ;;
 esac
+
+case $(flat "$tree/include/linux/kernel_stat.h") in
+*"kcpustat_field_idle(int cpu)"*"kcpustat_field_iowait(int cpu)"*) echo "-DMARS_HAVE_KCPUSTAT_IDLE" ;;
+*)
+	case $(flat "$tree/include/linux/tick.h") in
+	*"get_cpu_idle_time_us(int cpu, u64 *"*"get_cpu_iowait_time_us(int cpu, u64 *"*) ;;
+	*) fail "no known way to a CPU's idle time" ;;
+	esac ;;
+esac
