@@ -173,6 +173,28 @@ DEFINE_EVENT(mars_bytes, mars_early_copy,
 	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),
 	TP_ARGS(id, pos, bytes, ns));
 
+/* A stretch copied together with workers; executors: those and the read. */
+TRACE_EVENT(mars_share,
+	TP_PROTO(u64 id, loff_t pos, size_t bytes, unsigned int executors, u64 ns),
+	TP_ARGS(id, pos, bytes, executors, ns),
+	TP_STRUCT__entry(
+		__field(u64, id)
+		__field(loff_t, pos)
+		__field(size_t, bytes)
+		__field(unsigned int, executors)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->pos = pos;
+		__entry->bytes = bytes;
+		__entry->executors = executors;
+		__entry->ns = ns;
+	),
+	TP_printk("id=%llu pos=%lld bytes=%zu executors=%u ns=%llu", __entry->id,
+		  __entry->pos, __entry->bytes, __entry->executors, __entry->ns)
+);
+
 /* pos: the file position whose byte goes to the buffer's page. */
 DEFINE_EVENT(mars_bytes, mars_fault_in,
 	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),

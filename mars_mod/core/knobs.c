@@ -11,6 +11,7 @@ enum knob_kind {
 	KIND_size,
 	KIND_choice,
 	KIND_toggle,
+	KIND_count,
 };
 
 struct knob_range {
@@ -75,6 +76,11 @@ u64 mars_config_get(const struct mars_config *config, enum mars_knob knob)
 	return field ? *field : 0;
 }
 
+static bool is_auto(enum mars_knob knob, u64 value)
+{
+	return ranges[knob].kind == KIND_count && value == MARS_AUTO;
+}
+
 /* The rules that tie knobs to each other; NULL when all of them hold. */
 static const char *config_check(const struct mars_config *config)
 {
@@ -106,7 +112,7 @@ const char *mars_config_set(struct mars_config *config, enum mars_knob knob, u64
 		return "no such knob";
 	if (value < ranges[knob].least)
 		return "below the least value that the ABI document gives";
-	if (value > ranges[knob].greatest)
+	if (value > ranges[knob].greatest && !is_auto(knob, value))
 		return "above the greatest value that the ABI document gives";
 	*field = value;
 	why = config_check(&next);
@@ -188,6 +194,20 @@ static int parse_word(const char *text, size_t len, u64 *value)
 	return -EINVAL;
 }
 
+static int parse_count(const char *text, size_t len, u64 *value)
+{
+	if (len && text[len - 1] == '\n')
+		len--;
+	if (len == strlen("auto") && !memcmp(text, "auto", len)) {
+		*value = MARS_AUTO;
+		return 0;
+	}
+	/* No suffix: this is not a size. */
+	if (!len || text[len - 1] < '0' || text[len - 1] > '9')
+		return -EINVAL;
+	return mars_parse_size(text, len, value);
+}
+
 /**
  * mars_parse_switch() - parse "0" or "1", and nothing else
  * @text: what was written, at most one trailing newline
@@ -224,13 +244,15 @@ int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *valu
 		return parse_word(text, len, value);
 	case KIND_toggle:
 		return mars_parse_switch(text, len, value);
+	case KIND_count:
+		return parse_count(text, len, value);
 	default:
 		return mars_parse_size(text, len, value);
 	}
 }
 
 /**
- * mars_knob_word() - the word of a choice
+ * mars_knob_word() - the word of a choice, or of a count that is automatic
  * @knob: which knob
  * @value: its value
  *
@@ -239,5 +261,7 @@ int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *valu
  */
 const char *mars_knob_word(enum mars_knob knob, u64 value)
 {
+	if (is_auto(knob, value))
+		return "auto";
 	return ranges[knob].kind == KIND_choice ? early_copy_words[value] : NULL;
 }

@@ -34,8 +34,15 @@ static size_t copy_span(struct folio *folio, size_t offset, size_t bytes, struct
 	return copied;
 }
 
-/* Which counter the bytes of a folio at the copy cursor belong to. */
-static enum mars_stat origin(struct mars_request *req, pgoff_t index)
+/**
+ * mars_origin() - which counter the bytes of a page at the copy cursor belong to
+ * @req: the read
+ * @index: page index
+ *
+ * Context: Any.
+ * Return: The counter.
+ */
+enum mars_stat mars_origin(struct mars_request *req, pgoff_t index)
 {
 	if (mars_runs_contain(&req->runs, index))
 		return MARS_STAT_bytes_missed;
@@ -87,7 +94,7 @@ static int copy_folio(struct mars_request *req, struct folio *folio)
 	if (pos >= end)
 		return MARS_STOP;
 	end = min_t(loff_t, end, folio_pos(folio) + folio_size(folio));
-	stat = origin(req, pos >> PAGE_SHIFT);
+	stat = mars_origin(req, pos >> PAGE_SHIFT);
 
 	/* As filemap_read(): once a folio, also over several reads of it. */
 	if (!req->last_pos || !folio_contains(folio, (req->last_pos - 1) >> PAGE_SHIFT))
@@ -105,8 +112,16 @@ static int copy_folio(struct mars_request *req, struct folio *folio)
 	return err;
 }
 
-/* Is I/O of this read under way? Asked of the last page that was submitted. */
-static bool outstanding(struct mars_request *req)
+/**
+ * mars_outstanding() - is I/O of this read under way?
+ * @req: the read
+ *
+ * Asked of the last page that was submitted.
+ *
+ * Context: May not hold folio locks.
+ * Return: True if so.
+ */
+bool mars_outstanding(struct mars_request *req)
 {
 	struct folio *folio;
 	bool under_way;
@@ -150,7 +165,7 @@ int mars_copy(struct mars_request *req)
 	}
 	trace_mars_copy(req->id, pos, req->iocb->ki_pos - pos,
 			mars_stage_end(req, MARS_STAT_copy_ns, start));
-	if (req->iocb->ki_pos > pos && outstanding(req))
+	if (req->iocb->ki_pos > pos && mars_outstanding(req))
 		mars_stat_add(req->mount->stats, MARS_STAT_bytes_masked, req->iocb->ki_pos - pos);
 	return err;
 }

@@ -51,12 +51,25 @@ static bool plain_area(unsigned long addr, size_t *len)
 	return plain;
 }
 
-static size_t make_present(struct mars_request *req, unsigned long addr, size_t len)
+/**
+ * mars_make_present() - make a piece of the reader's memory present and writable
+ * @req: the read
+ * @addr: where
+ * @len: bytes wanted
+ *
+ * By the reader's own rights, protection keys included, and without writing.
+ *
+ * Context: May sleep. No lock held, no unsubmitted folio.
+ * Return: Bytes from @addr on that are present now; 0 for what is no plain memory.
+ */
+size_t mars_make_present(struct mars_request *req, unsigned long addr, size_t len)
 {
 	unsigned long start = addr & PAGE_MASK;
-	int nr = min_t(size_t, DIV_ROUND_UP(addr + len - start, PAGE_SIZE), MARS_FAULT_PAGES);
-	int got, i;
+	int got, i, nr;
 
+	if (!len || !plain_area(addr, &len))
+		return 0;
+	nr = min_t(size_t, DIV_ROUND_UP(addr + len - start, PAGE_SIZE), MARS_FAULT_PAGES);
 	got = get_user_pages_fast(start, nr, FOLL_WRITE, req->fault_page);
 	for (i = 0; i < got; i++)
 		put_page(req->fault_page[i]);
@@ -89,7 +102,7 @@ size_t mars_fault_in(struct mars_request *req, loff_t pos)
 	iov_iter_advance(&ahead, pos - req->iocb->ki_pos);
 	addr = mars_iter_segment(&ahead, &len);
 	len = min_t(size_t, len, end - pos);
-	len = len && plain_area(addr, &len) ? make_present(req, addr, len) : 0;
+	len = mars_make_present(req, addr, len);
 	req->fault_stop = !len;
 	mars_stat_add(req->mount->stats, MARS_STAT_bytes_faulted_in, len);
 	trace_mars_fault_in(req->id, pos, len,

@@ -89,8 +89,10 @@ int mars_await(struct mars_request *req, struct folio *head)
 	while (!folio_test_uptodate(head) && folio_test_locked(head) &&
 	       !fatal_signal_pending(current) && mask_step(req, head))
 		cond_resched();
-	if (!folio_test_uptodate(head))
+	if (!folio_test_uptodate(head)) {
+		mars_share_release(req);
 		err = mars_wait(req, head);
+	}
 	mars_stage_end(req, MARS_STAT_wait_ns, start);
 	return err;
 }

@@ -174,6 +174,7 @@ static int native_piece(struct mars_request *req, size_t bytes, enum mars_reason
 	pgoff_t index;
 	ssize_t ret;
 
+	mars_share_release(req);
 	bytes = min(bytes, count);
 	iov_iter_truncate(req->iter, bytes);
 	ret = mars_native_read(req->iocb, req->iter, 0);
@@ -261,7 +262,8 @@ static int drain_ready(struct mars_request *req)
 		err = mars_await(req, folio);
 		return err == MARS_REISSUE ? reissue(req, folio) : err;
 	}
-	return mars_copy(req);
+	err = mars_share(req);
+	return err ?: mars_copy(req);
 }
 
 /* Moves the copy cursor by about a batch. */
@@ -301,8 +303,16 @@ static bool unfinished(const struct mars_request *req)
 	return pos < req->end && (pos >> PAGE_SHIFT) < req->limit;
 }
 
+/* A stretch that was shared is longer than a batch: the device must not wait for it. */
+static void keep_pace(struct mars_request *req, loff_t moved)
+{
+	for (; moved > (loff_t)req->batch && can_advance(req); moved -= req->batch)
+		mars_advance(req);
+}
+
 static int mars_run(struct mars_request *req)
 {
+	loff_t pos;
 	int err = 0;
 
 	do {
@@ -312,7 +322,10 @@ static int mars_run(struct mars_request *req)
 			if (fatal_signal_pending(current))
 				return -EINTR;
 			mars_advance(req);
+			pos = req->iocb->ki_pos;
 			err = mars_drain(req);
+			if (!err)
+				keep_pace(req, req->iocb->ki_pos - pos);
 		}
 	} while (!err && iov_iter_count(req->iter) &&
 		 req->iocb->ki_pos < i_size_read(req->inode));
@@ -352,6 +365,8 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->early = 0;
 	req->settled = 0;
 	req->failed = false;
+	req->share = NULL;
+	req->share_from = 0;
 	mars_ledger_init(&req->ledger);
 	mars_runs_init(&req->runs);
 }
@@ -429,6 +444,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	mars_stat_add(mount->stats, MARS_STAT_reads, 1);
 	mars_stat_add(mount->stats, MARS_STAT_bytes, req->copied);
 	trace_mars_read_end(req->id, ret, ktime_get_ns() - start);
+	mars_share_free(req);
 	mars_budget_give(req->budget);
 	kmem_cache_free(request_cache, req);
 	return ret;

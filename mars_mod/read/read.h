@@ -24,6 +24,8 @@
 #define MARS_STOP 1	/* the read ends here: end of file, or a short native piece */
 #define MARS_REISSUE 2	/* the folio at the cursor needs another read */
 
+struct mars_share;
+
 /**
  * struct mars_request - one read on its way through the stages
  * @id:		number of the read, in every trace event
@@ -54,6 +56,8 @@
  * @faulted:	file position up to which the buffer was faulted in ahead
  * @fault_stop:	the buffer has something that is not faulted in ahead
  * @early:	file position up to which early copy has looked since the last sleep
+ * @share:	what is shared with workers, from the first time on
+ * @share_from:	file position from which it is worth asking for workers again
  * @settled:	early_copy=off: page index up to which everything was waited for
  * @failed:	the I/O of a folio failed
  * @ledger:	what was copied out of order
@@ -95,6 +99,8 @@ struct mars_request {
 	loff_t faulted;
 	bool fault_stop;
 	loff_t early;
+	struct mars_share *share;
+	loff_t share_from;
 	pgoff_t settled;
 	bool failed;
 	struct mars_ledger ledger;
@@ -178,10 +184,18 @@ int mars_settle(struct mars_request *req);
 int mars_wait(struct mars_request *req, struct folio *folio);
 
 /* fault_in.c */
+size_t mars_make_present(struct mars_request *req, unsigned long addr, size_t len);
 size_t mars_fault_in(struct mars_request *req, loff_t pos);
 
 /* copy.c */
 int mars_copy(struct mars_request *req);
 size_t mars_copy_early(struct mars_request *req, struct folio *folio, loff_t pos);
+bool mars_outstanding(struct mars_request *req);
+enum mars_stat mars_origin(struct mars_request *req, pgoff_t index);
+
+/* parallel.c */
+int mars_share(struct mars_request *req);
+void mars_share_release(struct mars_request *req);
+void mars_share_free(struct mars_request *req);
 
 #endif /* _MARS_READ_H */

@@ -137,12 +137,28 @@ static void test_ranges(void **state)
 		/* So that the rule between window and batch is not in the way. */
 		c.window_bytes = k == MARS_KNOB_batch_bytes ? 1ULL << 30 : c.window_bytes;
 		before = c;
-		assert_non_null(mars_config_set(&c, k, range[k].least - 1));
+		/* Below 0 lies what stands for auto. */
+		if (range[k].least)
+			assert_non_null(mars_config_set(&c, k, range[k].least - 1));
 		assert_non_null(mars_config_set(&c, k, range[k].greatest + 1));
 		assert_memory_equal(&c, &before, sizeof(c));
 		assert_null(mars_config_set(&c, k, range[k].least));
 		assert_null(mars_config_set(&c, k, range[k].greatest));
 	}
+}
+
+/* auto is beyond the range, and only where a count is. */
+static void test_auto(void **state)
+{
+	struct mars_config c;
+
+	(void)state;
+	mars_config_init(&c);
+	assert_int_equal(c.copy_executors, 1);
+	assert_null(mars_config_set(&c, MARS_KNOB_copy_executors, MARS_AUTO));
+	assert_true(c.copy_executors == MARS_AUTO);
+	assert_non_null(mars_config_set(&c, MARS_KNOB_copy_executors, MARS_AUTO - 1));
+	assert_non_null(mars_config_set(&c, MARS_KNOB_window_bytes, MARS_AUTO));
 }
 
 static void test_words(void **state)
@@ -173,6 +189,17 @@ static void test_words(void **state)
 	assert_int_equal(value, 77);
 	assert_int_equal(mars_knob_parse(MARS_KNOB_fault_in, "0\n", 2, &value), 0);
 	assert_int_equal(value, 0);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_copy_executors, "2K", 2, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_copy_executors, "aut", 3, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_copy_executors, "auto1", 5, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_copy_executors, "", 0, &value), -EINVAL);
+	assert_int_equal(value, 0);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_copy_executors, "auto\n", 5, &value), 0);
+	assert_true(value == MARS_AUTO);
+	assert_string_equal(mars_knob_word(MARS_KNOB_copy_executors, value), "auto");
+	assert_int_equal(mars_knob_parse(MARS_KNOB_copy_executors, "12\n", 3, &value), 0);
+	assert_int_equal(value, 12);
+	assert_null(mars_knob_word(MARS_KNOB_copy_executors, value));
 	assert_int_equal(mars_knob_parse(MARS_KNOB_batch_bytes, "1M\n", 3, &value), 0);
 	assert_int_equal(value, 1 << 20);
 	assert_null(mars_knob_word(MARS_KNOB_batch_bytes, 1));
@@ -232,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_get_matches_set),
 		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_auto),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_random_writes),

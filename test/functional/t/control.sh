@@ -4,7 +4,7 @@
 # The interface: /sys/fs/mars and what attach and detach say to bad input.
 # XFS is on /x, ext4 on /e.
 
-KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes"
+KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes copy_executors"
 
 setup()
 {
@@ -117,8 +117,9 @@ t_modes()
 {
 	find "$SYS" -type f -exec stat -c '%a %n' {} + >/tmp/modes
 	awk '
-		$2 ~ /\/(attach|detach)$/ { want = "200" }
-		$2 ~ /\/(version|hook|path|fstype|memory_used)$/ || $2 ~ /\/stats\// { want = "444" }
+		$2 ~ /\/(attach|detach|calibrate)$/ { want = "200" }
+		$2 ~ /\/(version|hook|path|fstype|memory_used|copy_least_bytes)$/ ||
+			$2 ~ /\/workers\/(calls|late|pauses|items|left|run_ns)$/ || $2 ~ /\/stats\// { want = "444" }
 		!want { want = "644" }
 		$1 != want { print $2 " has mode " $1 ", expected " want; bad = 1 }
 		{ want = "" }
@@ -150,8 +151,15 @@ t_bad_values()
 		mread refuse "$dir/window_bytes" 0 1048575 2G 1048577
 		mread refuse "$dir/batch_bytes" 0 63K 65M 100001
 		mread refuse "$dir/max_folio_bytes" 0 2K 3M 128M
+		mread refuse "$dir/copy_executors" 33 1K auto1 aut AUTO -1
 	done
 	mread refuse "$SYS/memory_bytes" 0 1048575 1023K 1024G
+	mread refuse "$SYS/workers/cpus" 0, a-b 0-1x ,0 99999999
+	mread refuse "$SYS/workers/poll_us" 10001 1K +1
+	mread refuse "$SYS/workers/alpha" 8001 1K +1
+	mread refuse "$SYS/workers/gain" 1001 +1
+	mread refuse "$SYS/workers/copy_cap" 33 +1
+	mread refuse "$SYS/workers/calibrate" 0 2 on
 	for switch in "$SYS/enabled" "$(entry /x)/enabled"; do
 		mread refuse "$switch" 2 yes on 1K 01x 01 +1 +0
 	done
@@ -221,11 +229,17 @@ t_good_values()
 		accept "$dir/max_folio_bytes" 4096 4096
 		accept "$dir/max_folio_bytes" 64m 67108864
 		accept "$dir/batch_bytes" 65536 65536
+		accept "$dir/copy_executors" auto auto
+		accept "$dir/copy_executors" 0 0
+		accept "$dir/copy_executors" 32 32
 		for knob in $KNOBS; do
 			read -r value
 			accept "$dir/$knob" "$value" "$value"
 		done </tmp/saved
 	done
+	cpus=$(cat "$SYS/workers/cpus")
+	accept "$SYS/workers/cpus" 0,1 0-1
+	accept "$SYS/workers/cpus" "$cpus" "$cpus"
 	# Defaults are what a new entry starts with, and no more than that.
 	accept "$SYS/defaults/window_bytes" 32M 33554432
 	[ "$(cat "$x/window_bytes")" = 67108864 ] || fail "a default changed an attached mount"
