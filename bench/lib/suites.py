@@ -243,6 +243,21 @@ SUITES = {
             ),
         ),
         Suite(
+            name="warm",
+            title="fully cached reads, with one executor, two, and as many as MARS likes",
+            sizes=(1 * MIB, 2 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 128 * MIB),
+            hit_pcts=(100,),
+            profiles=("mem",),
+            fs=("xfs", "ext4"),
+            configs=(
+                LINUX_DEFAULT,
+                mars_variant("executors1", copy_executors="1"),
+                mars_variant("executors2", copy_executors="2"),
+                mars_variant("auto", copy_executors="auto"),
+            ),
+            min_total=128 * MIB,
+        ),
+        Suite(
             name="small",
             title="what small cached reads pay for MARS",
             sizes=(4 * KIB, 64 * KIB),
