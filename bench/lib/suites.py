@@ -144,6 +144,14 @@ MASKING = (
     mars_variant("ordered", fault_in=1, early_copy="ordered"),
     mars_variant("any", fault_in=1, early_copy="any"),
 )
+# All of a request allocated, inserted and submitted before the first copy: the paper's
+# order. Then what masks the wait, in batches; then idle CPUs.
+FIG10 = (
+    mars_variant("staged", window_bytes="128M", batch_bytes="128M", fault_in=0,
+                 early_copy="off", copy_executors="1"),
+    mars_variant("masked", copy_executors="1"),
+    mars_variant("final", copy_executors="auto"),
+)
 FRESH = (("buffer", "fresh"),)
 EARLY_COPY = tuple(mars_variant(word, early_copy=word) for word in ("off", "ordered", "any"))
 
@@ -256,6 +264,16 @@ SUITES = {
                 mars_variant("auto", copy_executors="auto"),
             ),
             min_total=128 * MIB,
+        ),
+        Suite(
+            name="fig10",
+            title="the paper's figure 10: staged alone, with masking, with workers",
+            sizes=(16 * MIB, 32 * MIB, 128 * MIB),
+            configs=(LINUX_DEFAULT,) + FIG10,
+            sweep=True,
+            aa=("linux-default",) + tuple(config.name for config in FIG10),
+            steps=tuple(config.name for config in FIG10),
+            shown=("mars-final",),
         ),
         Suite(
             name="small",

@@ -49,16 +49,27 @@ int read_text(const char *path, char *buf, size_t len)
 	return 0;
 }
 
-void write_text(const char *path, const char *text)
+/* 0, or -1 and errno when the text was refused. */
+int try_text(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
+	ssize_t n;
+	int err;
 
 	if (fd < 0)
 		die("cannot open %s to write \"%s\": %s", path, text, strerror(errno));
-	if (write(fd, text, strlen(text)) < 0)
+	n = write(fd, text, strlen(text));
+	err = errno;
+	close(fd);
+	errno = err;
+	return n < 0 ? -1 : 0;
+}
+
+void write_text(const char *path, const char *text)
+{
+	if (try_text(path, text))
 		die("%s refused \"%s\": %s (the kernel log may say more)", path, text,
 		    strerror(errno));
-	close(fd);
 }
 
 uint64_t parse_size(const char *text)

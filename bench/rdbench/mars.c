@@ -113,14 +113,17 @@ void mars_setup(const char *module, const struct target *here, const struct targ
 		die("mars is loaded already: unload it, or run with -m loaded");
 }
 
-static void put_knob(struct changed *k, const char *value)
+static void put_knob(struct changed *k, const char *value, bool must)
 {
 	char path[STR_MAX];
 
 	if (!strcmp(k->is, value))
 		return;
 	mount_path(path, sizeof(path), m.here, k->name);
-	write_text(path, value);
+	if (must)
+		write_text(path, value);
+	else if (try_text(path, value))
+		return;
 	snprintf(k->is, sizeof(k->is), "%s", value);
 }
 
@@ -144,20 +147,32 @@ static struct changed *find_knob(const char *name)
 	return k;
 }
 
-static void set_knobs(const struct sample *s)
+static void put_knobs(const struct sample *s, bool must)
 {
 	int i, j;
 
-	for (j = 0; j < s->nr_knobs; j++)
-		find_knob(s->knobs[j].name);
 	for (i = 0; i < m.nr_knobs; i++) {
 		const char *value = m.knobs[i].was;
 
 		for (j = 0; j < s->nr_knobs; j++)
 			if (!strcmp(m.knobs[i].name, s->knobs[j].name))
 				value = s->knobs[j].value;
-		put_knob(&m.knobs[i], value);
+		put_knob(&m.knobs[i], value, must);
 	}
+}
+
+/*
+ * Rules tie knobs to each other (a batch is no larger than the window): what is refused
+ * at first may be right when the others are set.
+ */
+static void set_knobs(const struct sample *s)
+{
+	int j;
+
+	for (j = 0; j < s->nr_knobs; j++)
+		find_knob(s->knobs[j].name);
+	put_knobs(s, false);
+	put_knobs(s, true);
 }
 
 void mars_set(const struct sample *s)

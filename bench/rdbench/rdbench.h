@@ -81,6 +81,7 @@ struct result {
 /* main.c */
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 int read_text(const char *path, char *buf, size_t len);
+int try_text(const char *path, const char *text);
 void write_text(const char *path, const char *text);
 uint64_t parse_size(const char *text);
 double now(void);
