@@ -220,11 +220,6 @@ static int head_missing(struct mars_request *req)
 	return 0;
 }
 
-static bool is_large(struct mars_request *req, struct folio *folio)
-{
-	return folio_order(folio) > req->min_order;
-}
-
 /*
  * A folio whose I/O failed. A large one is dropped first, if nobody else needs
  * it: the native path then reads with folios of its own size, and an error costs
@@ -234,7 +229,7 @@ static int reissue(struct mars_request *req, struct folio *folio)
 {
 	size_t left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
 	pgoff_t first = folio->index, last = folio_next_index(folio) - 1;
-	bool large = is_large(req, folio);
+	bool large = mars_is_large(req, folio);
 
 	mars_put_ready(req, 0);
 	req->failed = true;
@@ -371,27 +366,6 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	mars_runs_init(&req->runs);
 }
 
-/*
- * After an error others of this read's folios may fail too, and would stay in the
- * page cache as large as they are: a later native read of good bytes in one of
- * them would get EIO for a sector megabytes away. So none is left behind.
- */
-static void drop_failed(struct mars_request *req)
-{
-	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT, first;
-	struct folio *folio;
-	bool bad;
-
-	while (!fatal_signal_pending(current) && (folio = mars_next_folio(req, &index))) {
-		first = folio->index;
-		bad = is_large(req, folio) && !folio_test_uptodate(folio) &&
-		      !folio_wait_bit_killable(folio, PG_locked) && !folio_test_uptodate(folio);
-		folio_put(folio);
-		if (bad)
-			invalidate_mapping_pages(req->mapping, first, index - 1);
-	}
-}
-
 /* No more than there is to read: a huge buffer at the end of a file asks for little. */
 static u64 take_budget(const struct mars_request *req)
 {
@@ -436,7 +410,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	trace_mars_read_start(req->id, req->inode, iocb->ki_pos, iov_iter_count(iter));
 	ret = mars_run(req);
 	if (req->failed)
-		drop_failed(req);
+		mars_drop_failed(req);
 	ret = req->copied ?: ret;
 
 	file_accessed(file);

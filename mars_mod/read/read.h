@@ -115,6 +115,19 @@ struct mars_request {
 };
 
 /**
+ * mars_is_large() - larger than the least folio of the mapping?
+ * @req: the read
+ * @folio: with a reference
+ *
+ * Context: Any.
+ * Return: True if so.
+ */
+static inline bool mars_is_large(const struct mars_request *req, struct folio *folio)
+{
+	return folio_order(folio) > req->min_order;
+}
+
+/**
  * mars_stage_end() - account a stage's time
  * @req: the read
  * @stat: the stage's counter
@@ -182,6 +195,7 @@ void mars_submit(struct mars_request *req);
 int mars_await(struct mars_request *req, struct folio *head);
 int mars_settle(struct mars_request *req);
 int mars_wait(struct mars_request *req, struct folio *folio);
+void mars_drop_failed(struct mars_request *req);
 
 /* fault_in.c */
 size_t mars_make_present(struct mars_request *req, unsigned long addr, size_t len);

@@ -2,6 +2,8 @@
 /*
  * Wait: until the folio at the copy cursor has its data.
  */
+#include <linux/sched/signal.h>
+
 #include "../trace.h"
 #include "read.h"
 
@@ -30,4 +32,30 @@ int mars_wait(struct mars_request *req, struct folio *folio)
 	if (err)
 		return -EINTR;
 	return folio_test_uptodate(folio) ? 0 : MARS_REISSUE;
+}
+
+/**
+ * mars_drop_failed() - after an error, leave no large folio behind that failed
+ * @req: the read, about to return
+ *
+ * Others of this read's folios may fail too, and would stay in the page cache as large
+ * as they are: a later native read of good bytes in one of them would get EIO for a
+ * sector megabytes away.
+ *
+ * Context: Sleeps, killable. No lock held.
+ */
+void mars_drop_failed(struct mars_request *req)
+{
+	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT, first;
+	struct folio *folio;
+	bool bad;
+
+	while (!fatal_signal_pending(current) && (folio = mars_next_folio(req, &index))) {
+		first = folio->index;
+		bad = mars_is_large(req, folio) && !folio_test_uptodate(folio) &&
+		      !folio_wait_bit_killable(folio, PG_locked) && !folio_test_uptodate(folio);
+		folio_put(folio);
+		if (bad)
+			invalidate_mapping_pages(req->mapping, first, index - 1);
+	}
 }
