@@ -92,6 +92,14 @@ unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
 				 unsigned int min_order, unsigned int max_order);
 u64 mars_plan_window(u64 wanted, u64 share, u64 group, u64 available);
 
+/* core/lookahead.c */
+
+bool mars_continues(s64 pos, s64 prev_pos, bool random, bool sequential);
+u64 mars_lookahead_want(u64 knob, u64 window, u64 length, u64 ahead);
+u64 mars_lookahead_share(u64 limit, u64 left);
+u64 mars_lookahead_fit(u64 want, u64 asked, u64 granted);
+u64 mars_lookahead_edge(u64 limit, u64 edge, u64 eof, unsigned int min_order, unsigned int order);
+
 /* core/runs.c */
 
 /* Outstanding runs a read may have; a read that has more waits for the oldest. */
