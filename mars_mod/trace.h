@@ -117,6 +117,33 @@ TRACE_EVENT(mars_insert,
 		  __entry->index, __entry->nr, __entry->ret, __entry->ns)
 );
 
+/*
+ * What a continuing read leaves under way. index: page after its own range; far: up
+ * to which page it meant to go, index if it stopped early; mark: folio with its last
+ * read-ahead mark; end: page after the last that it brought in. mark and end are 0 when
+ * it brought in nothing.
+ */
+TRACE_EVENT(mars_lookahead,
+	TP_PROTO(u64 id, pgoff_t index, pgoff_t far, pgoff_t mark, pgoff_t end),
+	TP_ARGS(id, index, far, mark, end),
+	TP_STRUCT__entry(
+		__field(u64, id)
+		__field(pgoff_t, index)
+		__field(pgoff_t, far)
+		__field(pgoff_t, mark)
+		__field(pgoff_t, end)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->index = index;
+		__entry->far = far;
+		__entry->mark = mark;
+		__entry->end = end;
+	),
+	TP_printk("id=%llu index=%lu far=%lu mark=%lu end=%lu", __entry->id,
+		  __entry->index, __entry->far, __entry->mark, __entry->end)
+);
+
 DECLARE_EVENT_CLASS(mars_span,
 	TP_PROTO(u64 id, pgoff_t index, unsigned long nr, u64 ns),
 	TP_ARGS(id, index, nr, ns),

@@ -16,7 +16,7 @@ enum mars_early_copy {
 #undef MARS_EARLY_COPY
 };
 
-/* The value of a knob of kind "count" that says auto. */
+/* The value of a knob of kind "count" or "auto_size" that says auto. */
 #define MARS_AUTO (~0ULL)
 
 /**

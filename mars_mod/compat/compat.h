@@ -159,6 +159,25 @@ static inline unsigned long mars_iter_segment(const struct iov_iter *iter, size_
 }
 
 /**
+ * mars_filled_on_demand() - does somebody fill this file's ranges as they are read?
+ * @file: an open file
+ *
+ * With a pre-content watch (fanotify) what was not asked for yet is not there yet, so
+ * nothing may be read ahead. Not before 6.14; stable series have the macro as 0.
+ *
+ * Context: Any.
+ * Return: True if so.
+ */
+static inline bool mars_filled_on_demand(const struct file *file)
+{
+#ifdef FMODE_FSNOTIFY_HSM
+	return FMODE_FSNOTIFY_HSM(file->f_mode);
+#else
+	return false;
+#endif
+}
+
+/**
  * mars_throttled() - does the block layer want this task to slow down?
  *
  * blkcg_schedule_throttle() leaves the disk there for the way back to user

@@ -9,6 +9,7 @@
 
 enum knob_kind {
 	KIND_size,
+	KIND_auto_size,
 	KIND_choice,
 	KIND_toggle,
 	KIND_count,
@@ -78,7 +79,8 @@ u64 mars_config_get(const struct mars_config *config, enum mars_knob knob)
 
 static bool is_auto(enum mars_knob knob, u64 value)
 {
-	return ranges[knob].kind == KIND_count && value == MARS_AUTO;
+	return value == MARS_AUTO &&
+	       (ranges[knob].kind == KIND_count || ranges[knob].kind == KIND_auto_size);
 }
 
 /* The rules that tie knobs to each other; NULL when all of them hold. */
@@ -194,14 +196,22 @@ static int parse_word(const char *text, size_t len, u64 *value)
 	return -EINVAL;
 }
 
-static int parse_count(const char *text, size_t len, u64 *value)
+static bool parse_auto(const char *text, size_t len, u64 *value)
 {
 	if (len && text[len - 1] == '\n')
 		len--;
-	if (len == strlen("auto") && !memcmp(text, "auto", len)) {
-		*value = MARS_AUTO;
+	if (len != strlen("auto") || memcmp(text, "auto", len))
+		return false;
+	*value = MARS_AUTO;
+	return true;
+}
+
+static int parse_count(const char *text, size_t len, u64 *value)
+{
+	if (parse_auto(text, len, value))
 		return 0;
-	}
+	if (len && text[len - 1] == '\n')
+		len--;
 	/* No suffix: this is not a size. */
 	if (!len || text[len - 1] < '0' || text[len - 1] > '9')
 		return -EINVAL;
@@ -246,6 +256,10 @@ int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *valu
 		return mars_parse_switch(text, len, value);
 	case KIND_count:
 		return parse_count(text, len, value);
+	case KIND_auto_size:
+		if (parse_auto(text, len, value))
+			return 0;
+		return mars_parse_size(text, len, value);
 	default:
 		return mars_parse_size(text, len, value);
 	}

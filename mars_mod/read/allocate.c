@@ -20,7 +20,8 @@ static gfp_t order_gfp(const struct mars_request *req, unsigned int order)
 
 static struct folio *allocate_one(struct mars_request *req, pgoff_t index, unsigned long nr)
 {
-	unsigned int order = mars_plan_order(index, nr, req->min_order, req->order);
+	unsigned int most = mars_is_ahead(req) ? min(req->order, req->ahead_order) : req->order;
+	unsigned int order = mars_plan_order(index, nr, req->min_order, most);
 	struct folio *folio;
 
 	for (;;) {

@@ -47,23 +47,29 @@ static u64 group_limit(void)
 
 /**
  * mars_budget_take() - take a read's share of memory
- * @wanted: bytes that it could make use of
+ * @own: bytes of the read
+ * @most: bytes that it may have in flight
+ * @ahead: bytes that it would like to look ahead; changed to what it may
  *
  * Context: Any that has current->mm. May sleep.
  * Return: The bytes that may be in flight, to be handed to mars_budget_give()
  * at the end; 0 when the reads under way have all that MARS may use.
  */
-u64 mars_budget_take(u64 wanted)
+u64 mars_budget_take(u64 own, u64 most, u64 *ahead)
 {
 	s64 available = si_mem_available();
 	u64 group = group_limit();
 	s64 taken = atomic64_read(&in_flight);
-	u64 window;
+	u64 window, left, more, wanted;
 
 	do {
-		window = mars_plan_window(wanted, share_left(taken), group,
+		left = share_left(taken);
+		more = min(*ahead, mars_lookahead_share(mars_memory_limit(), left));
+		wanted = min(most, own + more);
+		window = mars_plan_window(wanted, left, group,
 					  (u64)max(available, 0LL) << PAGE_SHIFT);
 	} while (window && !atomic64_try_cmpxchg_relaxed(&in_flight, &taken, taken + window));
+	*ahead = mars_lookahead_fit(more, wanted, window);
 	return window;
 }
 

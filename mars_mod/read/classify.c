@@ -101,8 +101,8 @@ unsigned long mars_classify(struct mars_request *req, unsigned long max, bool *m
  * mars_collect() - take references on the folios at the copy cursor
  * @req: the read; its @ready batch is filled, to be dropped with mars_put_ready()
  *
- * Only folios below the submission cursor, contiguous from the page at ->ki_pos
- * and about a batch of them. filemap_get_folios() rechecks the slot after it
+ * Only folios of the read's range below the submission cursor, contiguous from the
+ * page at ->ki_pos and about a batch of them. filemap_get_folios() rechecks the slot after it
  * has the reference, and a reference keeps a folio from being split; that each
  * one really continues where the one before ends is checked here, since copying
  * from the wrong folio is the one mistake nobody would notice.
@@ -121,10 +121,10 @@ unsigned int mars_collect(struct mars_request *req)
 	unsigned int nr;
 
 	folio_batch_init(&req->ready);
-	if (index >= req->next)
+	if (index >= mars_own_end(req))
 		return 0;
 	/* The walk passes over holes, so it is given no more than is wanted. */
-	last = min_t(pgoff_t, req->next - 1, index + (req->batch >> PAGE_SHIFT));
+	last = min_t(pgoff_t, mars_own_end(req) - 1, index + (req->batch >> PAGE_SHIFT));
 	filemap_get_folios(req->mapping, &start, last, &req->ready);
 	for (nr = 0; nr < folio_batch_count(&req->ready); nr++) {
 		if (!folio_contains(req->ready.folios[nr], index))
@@ -173,7 +173,7 @@ struct folio *mars_get_folio(struct mars_request *req, pgoff_t index)
 }
 
 /**
- * mars_next_folio() - the next resident folio below the submission cursor
+ * mars_next_folio() - the next resident folio of what the read has under way
  * @req: the read
  * @index: page index to look from; moved behind the folio
  *
@@ -184,7 +184,7 @@ struct folio *mars_next_folio(struct mars_request *req, pgoff_t *index)
 {
 	struct folio *folio = NULL;
 
-	while (!folio && *index < req->next) {
+	while (!folio && *index < mars_own_end(req)) {
 		cond_resched();
 		folio = mars_get_folio(req, *index);
 		*index = folio ? folio_next_index(folio) : *index + 1;

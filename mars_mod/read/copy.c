@@ -101,6 +101,7 @@ static int copy_folio(struct mars_request *req, struct folio *folio)
 		folio_mark_accessed(folio);
 	if (mapping_writably_mapped(req->mapping))
 		flush_dcache_folio(folio);
+	mars_pass_mark(req, folio);
 
 	while (!err && iocb->ki_pos < end)
 		err = copy_piece(req, folio, end);

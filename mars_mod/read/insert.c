@@ -62,6 +62,8 @@ int mars_insert(struct mars_request *req)
 			err = filemap_add_folio(req->mapping, folio, index, req->gfp);
 		if (err)
 			break;
+		if (mars_is_ahead(req))
+			mars_lookahead_mark(req, folio);
 		req->workingset |= folio_test_workingset(folio);
 		index += folio_nr_pages(folio);
 	}

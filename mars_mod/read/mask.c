@@ -98,7 +98,7 @@ int mars_await(struct mars_request *req, struct folio *head)
 }
 
 /**
- * mars_settle() - early_copy=off: wait for everything that is under way
+ * mars_settle() - early_copy=off: wait for everything of the read that is under way
  * @req: the read
  *
  * Context: Sleeps, killable. No lock held.
@@ -115,6 +115,6 @@ int mars_settle(struct mars_request *req)
 			err = mars_await(req, folio);
 		folio_put(folio);
 	}
-	req->settled = req->next;
+	req->settled = mars_own_end(req);
 	return err == -EINTR ? err : 0;
 }

@@ -184,6 +184,7 @@ static void commit(struct mars_share *share, struct mars_item *item)
 
 		if (end <= begin)
 			break;
+		mars_pass_mark(req, folio);
 		stat = mars_origin(req, begin >> PAGE_SHIFT);
 		mars_stat_add(req->mount->stats, stat, end - begin);
 		mars_runs_retire(&req->runs, end >> PAGE_SHIFT);
@@ -322,7 +323,7 @@ static void begin(struct mars_share *share, loff_t edge)
 	share->pos = req->iocb->ki_pos;
 	share->end = edge;
 	/* The device must not run dry meanwhile. */
-	if (req->next < req->limit)
+	if (req->next < req->far)
 		share->end = min(edge, share->pos + STRETCH_EACH * (share->crew.nr + 1));
 	share->ahead = *req->iter;
 	share->start = share->pos;

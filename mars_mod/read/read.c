@@ -15,6 +15,10 @@
  * what lies between them, so reclaim and truncation are free to take it, and
  * the copy side finds out.
  *
+ * A read that continues the one before it goes on submitting beyond its own end, up
+ * to "far": when all of its own range is under way, in turn with the copy and instead
+ * of sleeping, and what is left of it at the end. See lookahead.c.
+ *
  * What the stages do not handle goes to the native path in pieces: a folio
  * whose I/O failed, a page that memory could not be had for. It returns what it
  * always returns, and so does the read.
@@ -38,21 +42,31 @@
 static struct kmem_cache *request_cache;
 static atomic64_t last_id;
 
+static bool in_window(const struct mars_request *req)
+{
+	return ((u64)req->next << PAGE_SHIFT) < req->iocb->ki_pos + req->window;
+}
+
 static bool can_advance(const struct mars_request *req)
 {
 	if (req->config.early_copy == MARS_EARLY_COPY_off &&
 	    (req->iocb->ki_pos >> PAGE_SHIFT) < req->settled)
 		return false;
 	return req->next < req->limit && !req->starved && !mars_runs_full(&req->runs) &&
-	       ((u64)req->next << PAGE_SHIFT) < req->iocb->ki_pos + req->window;
+	       in_window(req);
 }
 
-/* Pages that may be looked at now; only while can_advance(). */
+static bool can_look_ahead(const struct mars_request *req)
+{
+	return mars_is_ahead(req) && req->next < req->far && in_window(req);
+}
+
+/* Pages that may be looked at now; only while one of the two above holds. */
 static unsigned long room(const struct mars_request *req)
 {
 	pgoff_t edge = (req->iocb->ki_pos + req->window + PAGE_SIZE - 1) >> PAGE_SHIFT;
 
-	return min(edge, req->limit) - req->next;
+	return min(edge, mars_is_ahead(req) ? req->far : req->limit) - req->next;
 }
 
 /* Somebody else's folio stands where one of ours was to go. */
@@ -76,23 +90,35 @@ static void give_way(struct mars_request *req)
 /* The file became shorter than the range was planned for. */
 static void meet_eof(struct mars_request *req)
 {
-	if (((u64)req->next << PAGE_SHIFT) >= i_size_read(req->inode))
-		req->limit = req->next;
-	else
+	if (((u64)req->next << PAGE_SHIFT) < i_size_read(req->inode)) {
 		req->order = req->min_order;
+		return;
+	}
+	req->limit = min(req->limit, req->next);
+	mars_lookahead_stop(req);
 }
 
 static void advance_over_chunk(struct mars_request *req, unsigned long nr)
 {
-	mars_runs_push(&req->runs, req->next, req->next + nr);
+	if (mars_is_ahead(req))
+		mars_lookahead_note(req, nr);
+	else
+		mars_runs_push(&req->runs, req->next, req->next + nr);
 	req->next += nr;
 	if (req->order < req->max_order)
 		req->order++;
 }
 
-/* The native path serves the page at the cursor, and a batch with it. */
+/*
+ * The native path serves the page at the cursor, and a batch with it. Of what is
+ * looked ahead nothing has to be served.
+ */
 static unsigned long starve(struct mars_request *req, enum mars_reason why)
 {
+	if (mars_is_ahead(req)) {
+		mars_lookahead_stop(req);
+		return 0;
+	}
 	req->starved = true;
 	req->hungry_for = why;
 	return 0;
@@ -108,6 +134,8 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 		return starve(req, MARS_NATIVE_nomem);
 	if (mars_throttled())
 		return starve(req, MARS_NATIVE_throttled);
+	if (mars_is_ahead(req) && mars_charge_may_sleep())
+		return starve(req, MARS_NATIVE_nomem);
 	mars_allocate(req, nr);
 	if (!req->nr_folios)
 		return starve(req, MARS_NATIVE_nomem);
@@ -131,6 +159,11 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 	return nr;
 }
 
+static bool can_submit(const struct mars_request *req)
+{
+	return can_advance(req) || can_look_ahead(req);
+}
+
 /*
  * One plug per batch. A caller's own plug (a batch of aio requests) is flushed
  * first and opened again after: within it ours would be no plug at all, and
@@ -140,18 +173,19 @@ static void mars_advance(struct mars_request *req)
 {
 	struct blk_plug *outer = current->plug;
 	unsigned short outer_ios = outer ? outer->nr_ios : 0;
+	unsigned long switches = current->nvcsw;
 	struct blk_plug plug;
 	unsigned long budget, nr;
 	bool missing;
 
-	if (!can_advance(req))
+	if (!can_submit(req))
 		return;
 	req->batch = mars_plan_batch(req->batch, req->config.batch_bytes);
 	budget = req->batch >> PAGE_SHIFT;
 	if (outer)
 		blk_finish_plug(outer);
 	blk_start_plug(&plug);
-	while (budget && can_advance(req) && !fatal_signal_pending(current)) {
+	while (budget && can_submit(req) && !fatal_signal_pending(current)) {
 		nr = mars_classify(req, min(room(req), budget), &missing);
 		if (missing)
 			budget -= min(budget, bring_in(req, nr));
@@ -165,6 +199,9 @@ static void mars_advance(struct mars_request *req)
 		outer->nr_ios = outer_ios;
 	}
 	mars_stat_add(req->mount->stats, MARS_STAT_batches, budget < req->batch >> PAGE_SHIFT);
+	/* It slept: for a request, or for memory. There is no more to be had ahead. */
+	if (mars_is_ahead(req) && current->nvcsw != switches)
+		mars_lookahead_stop(req);
 }
 
 /* A piece for the native path, at the copy cursor. */
@@ -212,6 +249,7 @@ static int head_missing(struct mars_request *req)
 	if (req->nr_vanished > MARS_VANISHED_MAX)
 		return native_piece(req, PAGE_SIZE << req->min_order, MARS_NATIVE_vanished);
 	req->window = max(req->window / 2, MARS_WINDOW_LEAST);
+	mars_lookahead_stop(req);
 	req->next = round_down(index, 1UL << req->min_order);
 	/* early_copy=off: what is brought in again is waited for again. */
 	req->settled = min(req->settled, req->next);
@@ -245,13 +283,15 @@ static int drain_ready(struct mars_request *req)
 	bool off = req->config.early_copy == MARS_EARLY_COPY_off;
 	int err;
 
-	if ((off || !folio_test_uptodate(folio)) && can_advance(req))
+	if (off && can_advance(req))
+		return -EAGAIN;
+	if (!folio_test_uptodate(folio) && can_submit(req))
 		return -EAGAIN;
 	/*
 	 * After a sleep the cursor is looked up again, as filemap_get_pages() does:
 	 * what was collected before may have been replaced.
 	 */
-	if (off && req->settled < req->next)
+	if (off && req->settled < mars_own_end(req))
 		return mars_settle(req);
 	if (!folio_test_uptodate(folio)) {
 		err = mars_await(req, folio);
@@ -286,6 +326,7 @@ static void set_range(struct mars_request *req)
 	req->end = min_t(loff_t, i_size_read(req->inode),
 			 req->iocb->ki_pos + iov_iter_count(req->iter));
 	req->limit = round_up(DIV_ROUND_UP(req->end, PAGE_SIZE), align);
+	mars_lookahead_range(req);
 	req->next = max_t(pgoff_t, req->next, round_down(req->iocb->ki_pos >> PAGE_SHIFT, align));
 	req->starved = false;
 }
@@ -301,7 +342,14 @@ static bool unfinished(const struct mars_request *req)
 /* A stretch that was shared is longer than a batch: the device must not wait for it. */
 static void keep_pace(struct mars_request *req, loff_t moved)
 {
-	for (; moved > (loff_t)req->batch && can_advance(req); moved -= req->batch)
+	for (; moved > (loff_t)req->batch && can_submit(req); moved -= req->batch)
+		mars_advance(req);
+}
+
+/* What the copy left no time for. Nobody waits here for I/O, see mars_advance(). */
+static void look_ahead(struct mars_request *req)
+{
+	while (can_look_ahead(req) && !fatal_signal_pending(current))
 		mars_advance(req);
 }
 
@@ -324,6 +372,8 @@ static int mars_run(struct mars_request *req)
 		}
 	} while (!err && iov_iter_count(req->iter) &&
 		 req->iocb->ki_pos < i_size_read(req->inode));
+	if (!err && !req->failed)
+		look_ahead(req);
 	return err < 0 ? err : 0;
 }
 
@@ -360,6 +410,8 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->early = 0;
 	req->settled = 0;
 	req->failed = false;
+	req->mark = 0;
+	req->ahead_end = 0;
 	req->share = NULL;
 	req->share_from = 0;
 	mars_ledger_init(&req->ledger);
@@ -367,12 +419,15 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 }
 
 /* No more than there is to read: a huge buffer at the end of a file asks for little. */
-static u64 take_budget(const struct mars_request *req)
+static bool take_budget(struct mars_request *req)
 {
-	loff_t left = max_t(loff_t, i_size_read(req->inode) - req->iocb->ki_pos, 0);
+	u64 left = max_t(loff_t, i_size_read(req->inode) - req->iocb->ki_pos, 0);
 	u64 length = min_t(u64, iov_iter_count(req->iter), left);
 
-	return mars_budget_take(min(req->config.window_bytes, length));
+	mars_lookahead_plan(req, length, left - length);
+	req->budget = mars_budget_take(length, req->config.window_bytes, &req->ahead);
+	req->window = req->budget;
+	return req->budget;
 }
 
 /**
@@ -399,13 +454,11 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 		return mars_native_read(iocb, iter, 0);
 	}
 	request_init(req, mount, iocb, iter);
-	req->budget = take_budget(req);
-	if (!req->budget) {
+	if (!take_budget(req)) {
 		kmem_cache_free(request_cache, req);
 		mars_stat_native(mount->stats, MARS_NATIVE_memory);
 		return mars_native_read(iocb, iter, 0);
 	}
-	req->window = req->budget;
 	iov_iter_truncate(iter, file_inode(file)->i_sb->s_maxbytes - iocb->ki_pos);
 	trace_mars_read_start(req->id, req->inode, iocb->ki_pos, iov_iter_count(iter));
 	ret = mars_run(req);
@@ -415,6 +468,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 
 	file_accessed(file);
 	file->f_ra.prev_pos = req->last_pos;
+	mars_lookahead_leave(req);
 	mars_stat_add(mount->stats, MARS_STAT_reads, 1);
 	mars_stat_add(mount->stats, MARS_STAT_bytes, req->copied);
 	trace_mars_read_end(req->id, ret, ktime_get_ns() - start);

@@ -46,6 +46,13 @@ struct mars_share;
  * @end:	end of the range as last seen, bytes, exclusive
  * @next:	submission cursor: first page index not looked at yet
  * @limit:	page index after the range
+ * @continues:	it goes on where the file's last read ended, and may look ahead
+ * @ahead:	bytes beyond the range that it is to have under way when it returns
+ * @far:	page index after those, at least @limit
+ * @ra_pages:	the file's read-ahead window
+ * @ahead_order: greatest order beyond the range
+ * @mark:	index of the last folio that it gave a read-ahead mark; 0: none
+ * @ahead_end:	page index after what it brought in beyond the range
  * @collided:	where an insertion last met somebody else's folio at once
  * @starved:	nothing is brought in at @next for now: that is the native path's
  * @hungry_for:	why
@@ -89,6 +96,13 @@ struct mars_request {
 	loff_t end;
 	pgoff_t next;
 	pgoff_t limit;
+	bool continues;
+	u64 ahead;
+	pgoff_t far;
+	unsigned int ra_pages;
+	unsigned int ahead_order;
+	pgoff_t mark;
+	pgoff_t ahead_end;
 	pgoff_t collided;
 	bool starved;
 	enum mars_reason hungry_for;
@@ -115,6 +129,33 @@ struct mars_request {
 };
 
 /**
+ * mars_own_end() - what of the read's range was looked at
+ * @req: the read
+ *
+ * Beyond it lies what was not looked at yet, or the lookahead, which is nothing that
+ * the read copies or waits for.
+ *
+ * Context: Any.
+ * Return: Page index.
+ */
+static inline pgoff_t mars_own_end(const struct mars_request *req)
+{
+	return min(req->next, req->limit);
+}
+
+/**
+ * mars_is_ahead() - is the submission cursor beyond the read's range?
+ * @req: the read
+ *
+ * Context: Any.
+ * Return: True if so.
+ */
+static inline bool mars_is_ahead(const struct mars_request *req)
+{
+	return req->next >= req->limit;
+}
+
+/**
  * mars_is_large() - larger than the least folio of the mapping?
  * @req: the read
  * @folio: with a reference
@@ -125,6 +166,22 @@ struct mars_request {
 static inline bool mars_is_large(const struct mars_request *req, struct folio *folio)
 {
 	return folio_order(folio) > req->min_order;
+}
+
+/**
+ * mars_pass_mark() - the copy cursor passes a folio
+ * @req: the read
+ * @folio: with a reference
+ *
+ * A read that looks ahead has done what a read-ahead mark asks for. On a folio under
+ * writeback the same bit is PG_reclaim.
+ *
+ * Context: Any.
+ */
+static inline void mars_pass_mark(const struct mars_request *req, struct folio *folio)
+{
+	if (req->continues && folio_test_readahead(folio) && !folio_test_writeback(folio))
+		folio_clear_readahead(folio);
 }
 
 /**
@@ -168,7 +225,7 @@ int mars_read_init(void);
 void mars_read_exit(void);
 
 /* budget.c */
-u64 mars_budget_take(u64 wanted);
+u64 mars_budget_take(u64 own, u64 most, u64 *ahead);
 void mars_budget_give(u64 window);
 u64 mars_budget_used(void);
 u64 mars_memory_limit(void);
@@ -206,6 +263,14 @@ int mars_copy(struct mars_request *req);
 size_t mars_copy_early(struct mars_request *req, struct folio *folio, loff_t pos);
 bool mars_outstanding(struct mars_request *req);
 enum mars_stat mars_origin(struct mars_request *req, pgoff_t index);
+
+/* lookahead.c */
+void mars_lookahead_plan(struct mars_request *req, u64 length, u64 behind);
+void mars_lookahead_range(struct mars_request *req);
+void mars_lookahead_stop(struct mars_request *req);
+void mars_lookahead_mark(struct mars_request *req, struct folio *folio);
+void mars_lookahead_note(struct mars_request *req, unsigned long nr);
+void mars_lookahead_leave(struct mars_request *req);
 
 /* parallel.c */
 int mars_share(struct mars_request *req);

@@ -40,7 +40,7 @@ int mars_wait(struct mars_request *req, struct folio *folio)
  *
  * Others of this read's folios may fail too, and would stay in the page cache as large
  * as they are: a later native read of good bytes in one of them would get EIO for a
- * sector megabytes away.
+ * sector megabytes away. (Those of the lookahead are no larger than native ones.)
  *
  * Context: Sleeps, killable. No lock held.
  */

@@ -81,9 +81,13 @@ static void test_parse_length(void **state)
 
 static bool valid(const struct mars_config *c)
 {
-	/* + 1, for a compiler that knows that nothing is below 0 */
+	/*
+	 * + 1, for a compiler that knows that nothing is below 0. What stands for auto
+	 * is only where a default says that it can be: see test_auto().
+	 */
 #define MARS_KNOB(name, kind, dflt, least, greatest) \
-	if (c->name + 1 < (u64)(least) + 1 || c->name > (u64)(greatest)) \
+	if (c->name == MARS_AUTO ? (u64)(dflt) != MARS_AUTO : \
+	    c->name + 1 < (u64)(least) + 1 || c->name > (u64)(greatest)) \
 		return false;
 #include <mars/knobs.def>
 #undef MARS_KNOB
@@ -102,6 +106,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c.window_bytes, 64 << 20);
 	assert_int_equal(c.batch_bytes, 1 << 20);
 	assert_int_equal(c.max_folio_bytes, 2 << 20);
+	assert_true(c.lookahead_bytes == MARS_AUTO);
 }
 
 static void test_get_matches_set(void **state)
@@ -147,7 +152,7 @@ static void test_ranges(void **state)
 	}
 }
 
-/* auto is beyond the range, and only where a count is. */
+/* auto is beyond the range, and only where the kind says so. */
 static void test_auto(void **state)
 {
 	struct mars_config c;
@@ -159,6 +164,11 @@ static void test_auto(void **state)
 	assert_true(c.copy_executors == MARS_AUTO);
 	assert_non_null(mars_config_set(&c, MARS_KNOB_copy_executors, MARS_AUTO - 1));
 	assert_non_null(mars_config_set(&c, MARS_KNOB_window_bytes, MARS_AUTO));
+	assert_null(mars_config_set(&c, MARS_KNOB_lookahead_bytes, 0));
+	assert_int_equal(c.lookahead_bytes, 0);
+	assert_null(mars_config_set(&c, MARS_KNOB_lookahead_bytes, MARS_AUTO));
+	assert_true(c.lookahead_bytes == MARS_AUTO);
+	assert_non_null(mars_config_set(&c, MARS_KNOB_lookahead_bytes, MARS_AUTO - 1));
 }
 
 static void test_words(void **state)
@@ -203,6 +213,26 @@ static void test_words(void **state)
 	assert_int_equal(mars_knob_parse(MARS_KNOB_batch_bytes, "1M\n", 3, &value), 0);
 	assert_int_equal(value, 1 << 20);
 	assert_null(mars_knob_word(MARS_KNOB_batch_bytes, 1));
+}
+
+/* A size, with its suffix, or auto. */
+static void test_auto_size(void **state)
+{
+	static const char * const bad[] = { "", "aut", "autoK", "auto1", "K", "1KB", "-1", "AUTO" };
+	u64 value = 77;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(mars_knob_parse(MARS_KNOB_lookahead_bytes, bad[i],
+						 strlen(bad[i]), &value), -EINVAL);
+	assert_int_equal(value, 77);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_lookahead_bytes, "16M\n", 4, &value), 0);
+	assert_int_equal(value, 16 << 20);
+	assert_null(mars_knob_word(MARS_KNOB_lookahead_bytes, value));
+	assert_int_equal(mars_knob_parse(MARS_KNOB_lookahead_bytes, "auto\n", 5, &value), 0);
+	assert_true(value == MARS_AUTO);
+	assert_string_equal(mars_knob_word(MARS_KNOB_lookahead_bytes, value), "auto");
 }
 
 static void test_rules(void **state)
@@ -261,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_auto),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_auto_size),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_random_writes),
 	};

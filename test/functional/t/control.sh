@@ -4,7 +4,7 @@
 # The interface: /sys/fs/mars and what attach and detach say to bad input.
 # XFS is on /x, ext4 on /e.
 
-KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes copy_executors"
+KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes copy_executors lookahead_bytes"
 
 setup()
 {
@@ -37,6 +37,7 @@ t_fresh()
 	[ "$(cat "$SYS/defaults/window_bytes")" = 67108864 ] || fail "window_bytes does not start at 64 MiB"
 	[ "$(cat "$SYS/defaults/batch_bytes")" = 1048576 ] || fail "batch_bytes does not start at 1 MiB"
 	[ "$(cat "$SYS/defaults/max_folio_bytes")" = 2097152 ] || fail "max_folio_bytes does not start at 2 MiB"
+	[ "$(cat "$SYS/defaults/lookahead_bytes")" = auto ] || fail "lookahead_bytes does not start at auto"
 }
 
 # Attached is not enabled; enabled arms; the last one off disarms.
@@ -152,6 +153,7 @@ t_bad_values()
 		mread refuse "$dir/batch_bytes" 0 63K 65M 100001
 		mread refuse "$dir/max_folio_bytes" 0 2K 3M 128M
 		mread refuse "$dir/copy_executors" 33 1K auto1 aut AUTO -1
+		mread refuse "$dir/lookahead_bytes" 2G 1073741825 auto1 aut AUTO autoK -1
 	done
 	mread refuse "$SYS/memory_bytes" 0 1048575 1023K 1024G
 	mread refuse "$SYS/workers/cpus" 0, a-b 0-1x ,0 99999999
@@ -232,6 +234,10 @@ t_good_values()
 		accept "$dir/copy_executors" auto auto
 		accept "$dir/copy_executors" 0 0
 		accept "$dir/copy_executors" 32 32
+		accept "$dir/lookahead_bytes" 0 0
+		accept "$dir/lookahead_bytes" 3M 3145728
+		accept "$dir/lookahead_bytes" 1G 1073741824
+		accept "$dir/lookahead_bytes" auto auto
 		for knob in $KNOBS; do
 			read -r value
 			accept "$dir/$knob" "$value" "$value"
