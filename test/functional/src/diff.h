@@ -62,6 +62,7 @@ struct op {
 
 struct knobs {
 	uint64_t min_read_bytes, window_bytes, batch_bytes, max_folio_bytes;
+	uint64_t lookahead_bytes;
 	unsigned int early_copy, fault_in;
 };
 

@@ -41,6 +41,7 @@ static const struct command {
 	{ "points", cmd_points },
 	{ "reason", cmd_reason },
 	{ "diff", cmd_diff },
+	{ "ahead", cmd_ahead },
 };
 
 void die(const char *fmt, ...)

@@ -186,5 +186,6 @@ COMMAND(flaky);
 COMMAND(points);
 COMMAND(reason);
 COMMAND(diff);
+COMMAND(ahead);
 
 #endif /* MREAD_H */

@@ -13,6 +13,7 @@ struct race {
 	const char *path;
 	uint64_t seed, size, low, read_len, rng;
 	bool holes;		/* zeros are legal: the file is punched */
+	bool stream;		/* a read begins where the last one ended */
 };
 
 struct shared *shared_make(void)
@@ -111,6 +112,7 @@ static void reader(void *arg)
 	struct rng rng = { r->rng };
 	int fd = xopen(r->path, O_RDONLY);
 	uint8_t *buf = xmmap(r->read_len);
+	uint64_t next = 0;
 
 	while (!r->sh->stop) {
 		uint64_t off = rng_below(&rng, r->size);
@@ -123,6 +125,8 @@ static void reader(void *arg)
 			posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 		if (rng_below(&rng, 2))
 			off = 0;
+		if (r->stream)
+			off = next;
 		n = pread(fd, buf, r->read_len, off);
 		if (n < 0)
 			die("race: pread of %llu at %llu: %s",
@@ -132,6 +136,7 @@ static void reader(void *arg)
 			die("race: a read at %llu stopped after %zd bytes, although the file was never smaller than %llu",
 			    (unsigned long long)off, n, (unsigned long long)r->sh->low);
 		verify_or_zero(buf, off, n, r);
+		next = n < (ssize_t)r->read_len ? 0 : off + n;
 		__sync_fetch_and_add(&r->sh->reads, 1);
 	}
 }
@@ -245,13 +250,14 @@ static int run_race(int argc, char **argv, void (*changer)(void *arg),
 		{ .name = "len", .size = &r.read_len },
 		{ .name = "seconds", .size = &seconds },
 		{ .name = "readers", .size = &readers },
+		{ .name = "stream", .flag = &r.stream },
 	};
 	struct counters before, after;
 	struct mars mars;
 	pid_t pid[17];
 
 	if (parse_opts(argc, argv, opts, ARRAY_SIZE(opts)) != 1 || readers > 16)
-		die("usage: mread %s FILE [--size S --low S --len S --seconds N --readers N]",
+		die("usage: mread %s FILE [--size S --low S --len S --seconds N --readers N --stream]",
 		    name);
 	r.path = argv[0];
 	prepare(&r, &mars, changer == appender);
