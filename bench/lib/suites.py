@@ -152,6 +152,8 @@ FIG10 = (
     mars_variant("masked", copy_executors="1"),
     mars_variant("final", copy_executors="auto"),
 )
+# Every read on its own, and with the next one under way when it returns.
+STREAMS = (mars_variant("alone", lookahead_bytes="0"), MARS)
 FRESH = (("buffer", "fresh"),)
 EARLY_COPY = tuple(mars_variant(word, early_copy=word) for word in ("off", "ordered", "any"))
 
@@ -181,7 +183,12 @@ SUITES = {
             title="cold reads from the beginning of a file on, in order",
             patterns=("sequential",),
             sizes=GRID_SIZES,
+            configs=(LINUX_DEFAULT,) + STREAMS,
             sweep=True,
+            sectors=True,
+            aa=("linux-default",) + tuple(config.name for config in STREAMS),
+            steps=tuple(config.name for config in STREAMS),
+            shown=("mars",),
         ),
         Suite(
             name="fig9",
