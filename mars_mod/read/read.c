@@ -377,6 +377,7 @@ static int mars_run(struct mars_request *req)
 	return err < 0 ? err : 0;
 }
 
+/* What is not set here begins as 0. */
 static void request_init(struct mars_request *req, struct mars_mount *mount,
 			 struct kiocb *iocb, struct iov_iter *iter)
 {
@@ -391,29 +392,14 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->iter = iter;
 	req->mapping = mapping;
 	req->inode = mapping->host;
-	memset(&req->ra, 0, sizeof(req->ra));
 	file_ra_state_init(&req->ra, mapping);
 	req->gfp = readahead_gfp_mask(mapping);
 	req->min_order = mars_mapping_min_order(mapping);
 	req->max_order = mars_plan_max_order(req->config.max_folio_bytes, PAGE_SHIFT,
 					     req->min_order, mars_mapping_max_order(mapping));
 	req->order = req->max_order;
-	req->batch = 0;
-	req->next = 0;
 	req->collided = ULONG_MAX;
-	req->vanished = 0;
-	req->nr_vanished = 0;
 	req->last_pos = iocb->ki_filp->f_ra.prev_pos;
-	req->copied = 0;
-	req->waited = 0;
-	req->faulted = 0;
-	req->early = 0;
-	req->settled = 0;
-	req->failed = false;
-	req->mark = 0;
-	req->ahead_end = 0;
-	req->share = NULL;
-	req->share_from = 0;
 	mars_ledger_init(&req->ledger);
 	mars_runs_init(&req->runs);
 }
@@ -448,7 +434,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	struct mars_request *req;
 	ssize_t ret;
 
-	req = kmem_cache_alloc(request_cache, GFP_KERNEL | __GFP_NOWARN);
+	req = kmem_cache_zalloc(request_cache, GFP_KERNEL | __GFP_NOWARN);
 	if (!req) {
 		mars_stat_native(mount->stats, MARS_NATIVE_nomem);
 		return mars_native_read(iocb, iter, 0);

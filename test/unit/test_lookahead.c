@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#define M (1ULL << 20)
+#define M (1024 * 1024ULL)
 
 static void test_continues(void **state)
 {
