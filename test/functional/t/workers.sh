@@ -51,15 +51,16 @@ share_once()
 t_bytes()
 {
 	native && skip "no workers without MARS"
+	large=$(scaled 96M 24M) count=$(scaled 4 2)
 	for n in 0 1 2 3 auto; do
 		executors "$n"
 		note_shared
 		echo "copy_executors=$n"
 		for res in warm prefix suffix scatter; do
-			mread rdcheck "$FILE" --seed 51 --res $res --min 1M --max 96M --count 4 --rng 52
+			mread rdcheck "$FILE" --seed 51 --res $res --min 1M --max "$large" --count "$count" --rng 52
 		done
-		mread rdcheck "$FILE" --seed 51 --res warm --how readv --min 1M --max 64M --count 4 --rng 53
-		mread rdcheck "$FILE" --seed 51 --res warm --near-eof --min 1M --max 64M --count 4 --rng 54
+		mread rdcheck "$FILE" --seed 51 --res warm --how readv --min 1M --max "$large" --count "$count" --rng 53
+		mread rdcheck "$FILE" --seed 51 --res warm --near-eof --min 1M --max "$large" --count "$count" --rng 54
 		case $n in
 		0 | 1) ! was_shared || fail "copy_executors=$n, and a worker copied" ;;
 		*) wait_for 60 share_once ;;
@@ -67,7 +68,7 @@ t_bytes()
 	done
 	for early in off any ordered; do
 		put "$(entry /t)/early_copy" "$early" 0
-		mread rdcheck "$FILE" --seed 51 --min 1M --max 96M --count 6 --rng 55
+		mread rdcheck "$FILE" --seed 51 --min 1M --max "$large" --count "$count" --rng 55
 	done
 }
 
@@ -128,21 +129,21 @@ t_buffer()
 {
 	executors 2
 	warm
-	mread bufrace "$FILE" --seed 51 --count 100
+	mread bufrace "$FILE" --seed 51 --count "$(scaled 100 20)"
 }
 
 t_exec()
 {
 	executors 2
 	warm
-	mread execrace "$FILE" --seed 51 --count 20
+	mread execrace "$FILE" --seed 51 --count "$(scaled 20 5)"
 }
 
 t_kill()
 {
 	executors 2
 	warm
-	mread killrace "$FILE" --seed 51 --count 60
+	mread killrace "$FILE" --seed 51 --count "$(scaled 60 15)"
 	mread rdcheck "$FILE" --seed 51 --res warm --min 1M --max 64M --count 4
 }
 
