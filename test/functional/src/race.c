@@ -210,6 +210,15 @@ static bool raced(const struct race *r)
 	return r->sh->reads >= 10 && r->sh->changes >= 4;
 }
 
+/* Raced, and with MARS: there is something to report. */
+static bool enough(const struct race *r, const struct mars *m, const struct counters *before)
+{
+	struct counters now;
+
+	mars_read(m, &now);
+	return raced(r) && (!m->dir[0] || now.v[C_READS] >= before->v[C_READS] + 5);
+}
+
 static void report(const char *name, const struct race *r, const struct mars *m,
 		   uint64_t through)
 {
@@ -268,7 +277,7 @@ static int run_race(int argc, char **argv, void (*changer)(void *arg),
 	}
 	pid[readers] = spawn(changer, &r);
 	/* On a machine that others use too it may take longer to mean something. */
-	for (uint64_t t = 0; t < seconds || (!raced(&r) && t < 10 * seconds); t++)
+	for (uint64_t t = 0; t < seconds || (!enough(&r, &mars, &before) && t < 30 * seconds); t++)
 		sleep(1);
 	r.sh->stop = 1;
 	for (uint64_t i = 0; i <= readers; i++)

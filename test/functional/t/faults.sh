@@ -37,20 +37,21 @@ with_each()
 
 t_truncate()
 {
-	with_each mread truncrace /t/race --size 48M --low 0 --seconds $SECONDS_EACH
-	with_each mread truncrace /t/race --size 64M --low 16M --len 48M --readers 1 --seconds $SECONDS_EACH
+	with_each mread truncrace /t/race --size "$(scaled 48M 12M)" --low 0 --seconds $SECONDS_EACH
+	with_each mread truncrace /t/race --size "$(scaled 64M 16M)" --low "$(scaled 16M 4M)" \
+		--len "$(scaled 48M 12M)" --readers 1 --seconds $SECONDS_EACH
 	rm /t/race
 }
 
 t_append()
 {
-	with_each mread appendrace /t/race --size 24M --seconds $SECONDS_EACH
+	with_each mread appendrace /t/race --size "$(scaled 24M 12M)" --seconds $SECONDS_EACH
 	rm /t/race
 }
 
 t_punch()
 {
-	with_each mread punchrace /t/race --size 48M --seconds $SECONDS_EACH
+	with_each mread punchrace /t/race --size "$(scaled 48M 12M)" --seconds $SECONDS_EACH
 	rm /t/race
 }
 
