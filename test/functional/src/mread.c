@@ -42,6 +42,11 @@ static const struct command {
 	{ "reason", cmd_reason },
 	{ "diff", cmd_diff },
 	{ "ahead", cmd_ahead },
+	{ "procio", cmd_procio },
+	{ "rastate", cmd_rastate },
+	{ "advice", cmd_advice },
+	{ "blkcg", cmd_blkcg },
+	{ "watch", cmd_watch },
 };
 
 void die(const char *fmt, ...)

@@ -187,5 +187,10 @@ COMMAND(points);
 COMMAND(reason);
 COMMAND(diff);
 COMMAND(ahead);
+COMMAND(procio);
+COMMAND(rastate);
+COMMAND(advice);
+COMMAND(blkcg);
+COMMAND(watch);
 
 #endif /* MREAD_H */

@@ -4,7 +4,7 @@
  * Runs natively and through MARS and compares access time and task I/O accounting
  * of the two.  The mount must be strictatime.
  */
-#include "mread.h"
+#include "effect.h"
 
 #define OFF (5 * MIB + 3)
 #define LEN (32 * MIB)
@@ -13,32 +13,6 @@ struct effects {
 	uint64_t rchar, syscr, read_bytes;
 	bool atime_moved;
 };
-
-static uint64_t field(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	if (!at)
-		die("/proc/self/io has no %s", key);
-	return strtoull(at + strlen(key), NULL, 10);
-}
-
-/* One read() of the counters; returns its length, which they count next time. */
-static size_t task_io(struct effects *e)
-{
-	char text[1024];
-	int fd = xopen("/proc/self/io", O_RDONLY);
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		die("/proc/self/io: %s", strerror(errno));
-	text[n] = 0;
-	close(fd);
-	e->rchar = field(text, "rchar: ");
-	e->syscr = field(text, "syscr: ");
-	e->read_bytes = field(text, "\nread_bytes: ");
-	return n;
-}
 
 static bool same_atime(const struct stat *a, const struct stat *b)
 {
@@ -49,7 +23,7 @@ static bool same_atime(const struct stat *a, const struct stat *b)
 static void measure(int fd, struct effects *e, uint64_t seed)
 {
 	static uint8_t *buf;
-	struct effects before = { 0 }, after = { 0 };
+	struct proc_io before, after;
 	struct stat st0, st1;
 	size_t own;
 	ssize_t n;
@@ -59,9 +33,9 @@ static void measure(int fd, struct effects *e, uint64_t seed)
 	cache_drop(fd);
 	usleep(20000);	/* so that the clock of atime has moved on */
 	fstat(fd, &st0);
-	own = task_io(&before);
+	own = proc_io(getpid(), &before);
 	n = pread(fd, buf, LEN, OFF);
-	task_io(&after);
+	proc_io(getpid(), &after);
 	fstat(fd, &st1);
 	if (n != LEN)
 		die("side: pread returned %zd", n);
