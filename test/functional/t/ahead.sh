@@ -126,7 +126,7 @@ changes()
 	race=$1
 	shift
 	native || brought=$(mars_stat /t bytes_ahead)
-	mread "$race" /t/race --stream --seconds "$RACE_SECONDS" "$@"
+	mread "$race" /t/race --stream --seconds "$(scaled "$RACE_SECONDS" $((RACE_SECONDS * 4)))" "$@"
 	native || [ "$(mars_stat /t bytes_ahead)" -gt "$brought" ] || fail "nothing was brought in ahead"
 	rm -f /t/race
 }
