@@ -171,6 +171,18 @@ static void read_text(const char *path, char *text, size_t size)
 	text[n > 0 ? n : 0] = 0;
 }
 
+/* What a file says; nothing, if it can only be written. */
+static void say_text(const char *path, char *buf, size_t len)
+{
+	struct stat st;
+
+	buf[0] = 0;
+	if (stat(path, &st))
+		die("%s: %s", path, strerror(errno));
+	if (st.st_mode & 0444)
+		read_text(path, buf, len);
+}
+
 /*
  * mread refuse FILE TEXT...: writes each TEXT, which must be refused as bad
  * input, and looks whether the file says the same as before.
@@ -181,7 +193,7 @@ int cmd_refuse(int argc, char **argv)
 
 	if (argc < 3)
 		die("usage: mread refuse FILE TEXT...");
-	read_text(argv[1], before, sizeof(before));
+	say_text(argv[1], before, sizeof(before));
 	for (int i = 2; i < argc; i++) {
 		int fd = xopen(argv[1], O_WRONLY);
 		ssize_t n = write(fd, argv[i], strlen(argv[i]));
@@ -191,7 +203,7 @@ int cmd_refuse(int argc, char **argv)
 		if (errno != EINVAL && errno != ERANGE)
 			die("%s refused '%s' with: %s", argv[1], argv[i], strerror(errno));
 		close(fd);
-		read_text(argv[1], after, sizeof(after));
+		say_text(argv[1], after, sizeof(after));
 		if (strcmp(before, after))
 			die("%s refused '%s' but went from %s to %s", argv[1], argv[i],
 			    before, after);

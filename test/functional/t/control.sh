@@ -156,7 +156,7 @@ t_bad_values()
 		mread refuse "$dir/lookahead_bytes" 2G 1073741825 auto1 aut AUTO autoK -1
 	done
 	mread refuse "$SYS/memory_bytes" 0 1048575 1023K 1024G
-	mread refuse "$SYS/workers/cpus" 0, a-b 0-1x ,0 99999999
+	mread refuse "$SYS/workers/cpus" a-b 0-1x 0-0-1 99999999
 	mread refuse "$SYS/workers/poll_us" 10001 1K +1
 	mread refuse "$SYS/workers/alpha" 8001 1K +1
 	mread refuse "$SYS/workers/gain" 1001 +1
