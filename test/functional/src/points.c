@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * mread points FILE --how error|kill --spoil COMMAND --mend COMMAND
- *	[--points N --seed N --rng N --any]
+ *	[--points N --seed N --rng N --any | --off]
  *
  * One cold read of 64 MiB for each of N points: a page that cannot be read, or one
  * that does not come until the reader is killed. --spoil gets the page's sector as
  * its last word. Count, position and buffer must be as early_copy promises: nothing
  * behind what is returned, or behind the contiguous prefix of a read that was killed,
  * was touched; with --any it may have been, by the right bytes and never by those of
- * the page itself.
+ * the page itself; with --off nothing at all need have been when the reader is killed.
  */
 #include "mread.h"
 #include <signal.h>
@@ -21,7 +21,7 @@
 struct points {
 	const char *path, *spoil, *mend;
 	uint64_t seed;
-	bool kill, any;
+	bool kill, any, off;
 	int fd;
 	uint8_t *buf;		/* shared with the reader that is killed */
 	uint64_t point;
@@ -162,11 +162,12 @@ static void parse(struct points *p, int argc, char **argv, uint64_t *nr, uint64_
 		{ .name = "seed", .size = &p->seed },
 		{ .name = "rng", .size = rng },
 		{ .name = "any", .flag = &p->any },
+		{ .name = "off", .flag = &p->off },
 	};
 
 	if (parse_opts(argc, argv, opts, ARRAY_SIZE(opts)) != 1 || !p->spoil || !p->mend ||
 	    !*nr || (strcmp(how, "error") && strcmp(how, "kill")))
-		die("usage: mread points FILE --how error|kill --spoil COMMAND --mend COMMAND [--points N --seed N --rng N --any]");
+		die("usage: mread points FILE --how error|kill --spoil COMMAND --mend COMMAND [--points N --seed N --rng N --any | --off]");
 	p->path = argv[0];
 	p->kill = !strcmp(how, "kill");
 }
@@ -200,7 +201,7 @@ int cmd_points(int argc, char **argv)
 	}
 	if (m.dir[0] && mars_stat(&m, "bytes_submitted") < reads + nr * MIB)
 		die("points: MARS did not do the reads");
-	if (!p.below || (m.dir[0] && p.any && p.kill && !p.above))
+	if ((!p.below && !(p.off && p.kill)) || (m.dir[0] && p.any && p.kill && !p.above))
 		die("points: %llu bytes copied below the points, %llu above: this shows nothing",
 		    (unsigned long long)p.below, (unsigned long long)p.above);
 	printf("points: %llu reads, %llu MiB copied below the page, %llu above\n",

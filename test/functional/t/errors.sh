@@ -80,15 +80,15 @@ points()
 	prepare "$1"
 	for early in off ordered any; do
 		native || put "$(entry /t)/early_copy" "$early" 0
-		any=
-		native || [ "$early" != any ] || any=--any
+		how_far=
+		native || [ "$early" = ordered ] || how_far=--$early
 		for how in error kill; do
 			case $how in
 			error) spoil=dm_bad ;;
 			kill) spoil=dm_late ;;
 			esac
 			echo "early_copy=$early, $how"
-			mread points $FILE --how $how --points "$POINTS" --seed "$SEED" $any \
+			mread points $FILE --how $how --points "$POINTS" --seed "$SEED" $how_far \
 				--spoil "$in_guest $spoil slow" --mend "$in_guest dm_go slow"
 		done
 	done
