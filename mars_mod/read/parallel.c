@@ -163,7 +163,6 @@ static bool offer(struct mars_share *share)
 	mars_job_add(&share->job, share->pos, end);
 	iov_iter_advance(&share->ahead, end - share->pos);
 	share->pos = end;
-	share->offered = true;
 	mars_crew_call(&share->crew, &share->job);
 	return true;
 }
@@ -284,7 +283,6 @@ static struct mars_share *get_share(struct mars_request *req, const struct mars_
 	share->req = req;
 	share->mm = current->mm;
 	share->crew = *crew;
-	share->offered = false;
 	share->unfit = false;
 	req->share = share;
 	return share;
@@ -400,7 +398,7 @@ void mars_share_release(struct mars_request *req)
 	if (!share || !share->crew.nr)
 		return;
 	/* Called for nothing, they were not late. */
-	share->crew.called = share->offered;
+	share->crew.called = share->job.head;
 	mars_crew_recall(&share->crew);
 }
 

@@ -36,7 +36,6 @@ struct mars_piece {
  * @mm:		the reader's, whose memory the copies go to
  * @crew:	the workers
  * @kept:	when the last stretch ended, in nanoseconds
- * @offered:	since the workers were called for the first time
  * @start:	file position at which this stretch began
  * @pos:	file position up to which items were offered
  * @end:	file position that this stretch goes up to
@@ -51,7 +50,6 @@ struct mars_share {
 	struct mm_struct *mm;
 	struct mars_crew crew;
 	u64 kept;
-	bool offered;
 	loff_t start;
 	loff_t pos;
 	loff_t end;
