@@ -154,12 +154,8 @@ t_masking()
 t_ioerror()
 {
 	bad=40M
-	sector=$(mread physical "$FILE" $bad)
-	size=$(blockdev --getsz /dev/mars-disk0)
 	trap 'dm_go slow || true' EXIT
-	dm_table slow "0 $sector linear /dev/mars-disk0 0
-$sector 8 error
-$((sector + 8)) $((size - sector - 8)) linear /dev/mars-disk0 $((sector + 8))"
+	dm_bad slow "$(mread physical "$FILE" $bad)"
 	mread ioerror "$FILE" --bad $bad --seed 21
 	dm_go slow
 	mread fpos "$FILE" --seed 21 --chunk 16M

@@ -113,12 +113,8 @@ t_ioerror()
 {
 	executors 2
 	bad=40M
-	sector=$(mread physical "$FILE" $bad)
-	size=$(blockdev --getsz /dev/mars-disk0)
 	trap 'dm_go slow || true' EXIT
-	dm_table slow "0 $sector linear /dev/mars-disk0 0
-$sector 8 error
-$((sector + 8)) $((size - sector - 8)) linear /dev/mars-disk0 $((sector + 8))"
+	dm_bad slow "$(mread physical "$FILE" $bad)"
 	mread ioerror "$FILE" --bad $bad --seed 51 --granule "${GRANULE:-2M}"
 	dm_go slow
 	mread fpos "$FILE" --seed 51 --chunk 16M
