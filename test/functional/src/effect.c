@@ -112,26 +112,16 @@ void reader_start(struct reader *r)
 	reader_wait(r);
 }
 
-void reader_begin(struct reader *r, const struct order *o)
+/* Returns the seconds that the calls took. */
+double reader_do(struct reader *r, const struct order *o)
 {
 	if ((o->chunk ? o->chunk : o->len) > r->most)
 		die("the reader's buffer is too small");
 	r->state->order = *o;
 	__sync_synchronize();
 	r->state->turn = TURN_READ;
-}
-
-/* Returns the seconds that the calls took. */
-double reader_end(struct reader *r)
-{
 	reader_wait(r);
 	return r->state->seconds;
-}
-
-double reader_do(struct reader *r, const struct order *o)
-{
-	reader_begin(r, o);
-	return reader_end(r);
 }
 
 void reader_stop(struct reader *r)

@@ -53,8 +53,6 @@ struct reader {
 };
 
 void reader_start(struct reader *r);
-void reader_begin(struct reader *r, const struct order *o);
-double reader_end(struct reader *r);
 double reader_do(struct reader *r, const struct order *o);
 void reader_stop(struct reader *r);
 
@@ -79,7 +77,6 @@ void view_take(struct view *v, int fd);
 void group_make(char *path, size_t size, const char *parent, int run);
 void group_remove(const char *path);
 void group_put(const char *group, const char *file, const char *text);
-bool group_try(const char *group, const char *file, const char *text);
 uint64_t group_get(const char *group, const char *file, const char *line, const char *key);
 
 #endif /* EFFECT_H */

@@ -23,23 +23,16 @@ void group_remove(const char *path)
 	}
 }
 
-bool group_try(const char *group, const char *file, const char *text)
+void group_put(const char *group, const char *file, const char *text)
 {
 	char path[512];
-	bool good;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
 	fd = xopen(path, O_WRONLY);
-	good = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		die("%s does not take '%s': %s", path, text, strerror(errno));
 	close(fd);
-	return good;
-}
-
-void group_put(const char *group, const char *file, const char *text)
-{
-	if (!group_try(group, file, text))
-		die("%s/%s does not take '%s': %s", group, file, text, strerror(errno));
 }
 
 /*

@@ -228,13 +228,9 @@ static void child(struct mid *m)
 	_exit(0);
 }
 
-/* Twice in a row: it may sleep for something else in between. */
 static bool sleeps(struct mid *m)
 {
-	if (process_state(m->child) != 'D')
-		return false;
-	usleep(30000);
-	return process_state(m->child) == 'D';
+	return process_sleeps(m->child);
 }
 
 static bool is_acted(struct mid *m)

@@ -149,6 +149,7 @@ struct shared *shared_make(void);
 pid_t spawn(void (*fn)(void *arg), void *arg);
 void reap(pid_t pid, const char *who);
 char process_state(pid_t pid);
+bool process_sleeps(pid_t pid);
 
 /* ioerror.c */
 uint64_t file_sector(int fd, uint64_t off);

@@ -121,12 +121,11 @@ static void by_kill(struct points *p)
 	pid_t pid = spawn(reader, p);
 	int status;
 
-	/* Twice in a row: it may sleep for something else in between. */
-	for (int asleep = 0; asleep < 3; usleep(15000)) {
-		asleep = process_state(pid) == 'D' ? asleep + 1 : 0;
+	while (!process_sleeps(pid)) {
 		if (now_s() > end)
 			die("points: point %llu: the reader does not sleep (state %c)",
 			    (unsigned long long)p->point, process_state(pid));
+		usleep(10000);
 	}
 	if (kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid)
 		die("points: kill: %s", strerror(errno));

@@ -69,6 +69,18 @@ char process_state(pid_t pid)
 	return at && at[1] ? at[2] : 0;
 }
 
+/* Without interruption. Three times in a row: it may do so for something else between. */
+bool process_sleeps(pid_t pid)
+{
+	for (int i = 0; i < 3; i++) {
+		if (i)
+			usleep(15000);
+		if (process_state(pid) != 'D')
+			return false;
+	}
+	return true;
+}
+
 static void write_pattern(int fd, uint64_t off, uint64_t len, uint64_t seed)
 {
 	static uint8_t buf[256 * KIB];
