@@ -4,27 +4,11 @@
  */
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
-#include <linux/kstrtox.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "sysfs.h"
 #include "worker.h"
-
-/* Digits and one newline: no sign, no blank, no suffix. */
-static int parse_number(const char *buf, size_t len, u64 *value)
-{
-	size_t i;
-
-	if (len && buf[len - 1] == '\n')
-		len--;
-	if (!len)
-		return -EINVAL;
-	for (i = 0; i < len; i++)
-		if (!isdigit(buf[i]))
-			return -EINVAL;
-	return kstrtou64(buf, 10, value);
-}
 
 static ssize_t value_show(struct kobject *kobj, int id, char *buf)
 {
@@ -34,7 +18,7 @@ static ssize_t value_show(struct kobject *kobj, int id, char *buf)
 static int value_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
 	u64 value;
-	int err = parse_number(buf, len, &value);
+	int err = mars_parse_number(buf, len, &value);
 
 	return err ?: mars_workers_set_value(id, value);
 }
@@ -52,7 +36,7 @@ static ssize_t cpus_show(struct kobject *kobj, int id, char *buf)
 	return len;
 }
 
-/* As cpulist_parse(), without the blanks and the empty list that it takes. */
+/* As cpulist_parse(), without the blanks and the empty entries that it takes. */
 static int cpus_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
 	cpumask_var_t cpus;
@@ -60,7 +44,8 @@ static int cpus_store(struct kobject *kobj, int id, const char *buf, size_t len)
 
 	if (len && buf[len - 1] == '\n')
 		len--;
-	if (!len || !isdigit(buf[0]) || strspn(buf, "0123456789,-") != len)
+	if (!len || !isdigit(buf[0]) || !isdigit(buf[len - 1]) ||
+	    strspn(buf, "0123456789,-") != len)
 		return -EINVAL;
 	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
 		return -ENOMEM;
@@ -75,12 +60,12 @@ static int cpus_store(struct kobject *kobj, int id, const char *buf, size_t len)
 
 static int calibrate_store(struct kobject *kobj, int id, const char *buf, size_t len)
 {
-	u64 value;
-	int err = parse_number(buf, len, &value);
+	u64 on;
+	int err = mars_parse_switch(buf, len, &on);
 
 	if (err)
 		return err;
-	return value == 1 ? mars_calibrate() : -EINVAL;
+	return on ? mars_calibrate() : -EINVAL;
 }
 
 static ssize_t least_show(struct kobject *kobj, int id, char *buf)

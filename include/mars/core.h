@@ -42,6 +42,7 @@ void mars_config_init(struct mars_config *config);
 u64 mars_config_get(const struct mars_config *config, enum mars_knob knob);
 const char *mars_config_set(struct mars_config *config, enum mars_knob knob, u64 value);
 int mars_parse_size(const char *text, size_t len, u64 *value);
+int mars_parse_number(const char *text, size_t len, u64 *value);
 int mars_parse_switch(const char *text, size_t len, u64 *value);
 int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *value);
 const char *mars_knob_word(enum mars_knob knob, u64 value);

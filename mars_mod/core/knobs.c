@@ -206,13 +206,20 @@ static bool parse_auto(const char *text, size_t len, u64 *value)
 	return true;
 }
 
-static int parse_count(const char *text, size_t len, u64 *value)
+/**
+ * mars_parse_number() - parse a number that is no size
+ * @text: decimal digits, at most one trailing newline
+ * @len: bytes in @text; no terminator is needed
+ * @value: the number; untouched on error
+ *
+ * Context: Any.
+ * Return: 0, -EINVAL for anything but digits, -ERANGE beyond 64 bits.
+ */
+int mars_parse_number(const char *text, size_t len, u64 *value)
 {
-	if (parse_auto(text, len, value))
-		return 0;
 	if (len && text[len - 1] == '\n')
 		len--;
-	/* No suffix: this is not a size. */
+	/* No suffix, and no second newline. */
 	if (!len || text[len - 1] < '0' || text[len - 1] > '9')
 		return -EINVAL;
 	return mars_parse_size(text, len, value);
@@ -255,7 +262,9 @@ int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *valu
 	case KIND_toggle:
 		return mars_parse_switch(text, len, value);
 	case KIND_count:
-		return parse_count(text, len, value);
+		if (parse_auto(text, len, value))
+			return 0;
+		return mars_parse_number(text, len, value);
 	case KIND_auto_size:
 		if (parse_auto(text, len, value))
 			return 0;

@@ -156,12 +156,12 @@ t_bad_values()
 		mread refuse "$dir/lookahead_bytes" 2G 1073741825 auto1 aut AUTO autoK -1
 	done
 	mread refuse "$SYS/memory_bytes" 0 1048575 1023K 1024G
-	mread refuse "$SYS/workers/cpus" a-b 0-1x 0-0-1 99999999
+	mread refuse "$SYS/workers/cpus" 0, a-b 0-1x ,0 0-0-1 99999999
 	mread refuse "$SYS/workers/poll_us" 10001 1K +1
 	mread refuse "$SYS/workers/alpha" 8001 1K +1
 	mread refuse "$SYS/workers/gain" 1001 +1
 	mread refuse "$SYS/workers/copy_cap" 33 +1
-	mread refuse "$SYS/workers/calibrate" 0 2 on
+	mread refuse "$SYS/workers/calibrate" 0 2 on 01
 	for switch in "$SYS/enabled" "$(entry /x)/enabled"; do
 		mread refuse "$switch" 2 yes on 1K 01x 01 +1 +0
 	done
