@@ -127,17 +127,12 @@ int cmd_advice(int argc, char **argv)
 		{ .name = "folio", .size = &s.folio },
 	};
 	struct result r[2];
-	struct stat st;
 
 	if (parse_opts(argc, argv, opts, ARRAY_SIZE(opts)) != 1)
 		die("usage: mread advice FILE [--folio SIZE --seed N]");
 	s.path = argv[0];
-	s.fd = xopen(s.path, O_RDONLY);
-	fstat(s.fd, &st);
-	s.dev = st.st_dev;
-	mars_init(&s.m, s.fd);
+	s.fd = observe(s.path, &s.dev, &s.m);
 	/* So that the file system knows where the file lies, and reads nothing else. */
-	mars_enable(&s.m, false);
 	read_range(&s, s.fd);
 	for (size_t i = 0; i < ARRAY_SIZE(trials); i++) {
 		run(&s, &trials[i], NATIVE, &r[NATIVE]);

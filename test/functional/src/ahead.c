@@ -5,13 +5,12 @@
  * Streams, and what is no stream: which pages are there before anybody has asked
  * for them, and what the disk was read for. Every byte is verified.
  */
-#include "mread.h"
+#include "effect.h"
 #include <sys/sysmacros.h>
 
 /* What the file system may read besides: less than the shortest lookahead. */
 #define METADATA_SLACK (48 * KIB)
 #define SMALL (64 * KIB)
-#define PATIENCE 300	/* seconds, for what takes one */
 
 struct stream {
 	const char *path, *kind, *command;
@@ -34,30 +33,9 @@ static uint64_t ahead(const struct stream *s)
 	return stat_of(s, "bytes_ahead") - s->ahead;
 }
 
-/* Until the disk has nothing to do any more: what is brought in is there then. */
-static void settle(const struct stream *s)
-{
-	double end = now_s() + PATIENCE;
-	unsigned int reads, writes;
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/inflight", major(s->disk),
-		 minor(s->disk));
-	do {
-		usleep(20000);
-		f = fopen(path, "r");
-		if (!f || fscanf(f, "%u %u", &reads, &writes) != 2)
-			die("%s: cannot read it", path);
-		fclose(f);
-		if (now_s() > end)
-			die("ahead: %u reads are in flight on the disk for %d s", reads, PATIENCE);
-	} while (reads);
-}
-
 static void begin(struct stream *s)
 {
-	settle(s);
+	disk_settle(s->disk);
 	s->sectors = disk_sectors_read(s->disk);
 	s->ahead = stat_of(s, "bytes_ahead");
 	s->continued = stat_of(s, "reads_continued");
@@ -66,7 +44,7 @@ static void begin(struct stream *s)
 
 static uint64_t disk_bytes(const struct stream *s)
 {
-	settle(s);
+	disk_settle(s->disk);
 	return (disk_sectors_read(s->disk) - s->sectors) * 512;
 }
 
@@ -106,7 +84,7 @@ static uint64_t there(const struct stream *s)
 {
 	uint64_t at = s->pos / PAGE * PAGE;
 
-	settle(s);
+	disk_settle(s->disk);
 	while (at < s->size && cache_resident(s->fd, at, MIB) == min64(MIB, s->size - at))
 		at += MIB;
 	while (at < s->size && cache_resident(s->fd, at, PAGE))
@@ -304,7 +282,7 @@ static void case_failed(struct stream *s)
 	ssize_t n;
 
 	take_to(s, from, s->chunk);
-	settle(s);
+	disk_settle(s->disk);
 	if (s->m.dir[0] && 2 * s->chunk + ahead(s) <= s->bad)
 		die("ahead: failed: the lookahead did not meet the bad block");
 	if (s->command) {

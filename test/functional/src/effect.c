@@ -165,6 +165,19 @@ size_t proc_io(pid_t pid, struct proc_io *io)
 	return n;
 }
 
+/* Opens the file that is looked at from outside; MARS is off for now. */
+int observe(const char *path, dev_t *dev, struct mars *m)
+{
+	int fd = xopen(path, O_RDONLY);
+	struct stat st;
+
+	fstat(fd, &st);
+	*dev = st.st_dev;
+	mars_init(m, fd);
+	mars_enable(m, false);
+	return fd;
+}
+
 static unsigned int in_flight(dev_t dev)
 {
 	unsigned int reads, writes;
@@ -188,7 +201,7 @@ void disk_settle(dev_t dev)
 	double end = now_s() + PATIENCE;
 	uint64_t sectors = 0;
 
-	for (int quiet = 0; quiet < 4; usleep(2000)) {
+	for (int quiet = 0; quiet < 4; usleep(5000)) {
 		uint64_t now = disk_sectors_read(dev);
 
 		quiet = !in_flight(dev) && now == sectors ? quiet + 1 : 0;

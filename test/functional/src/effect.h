@@ -70,6 +70,7 @@ struct view {
 	uint64_t hash;		/* of which pages they are */
 };
 
+int observe(const char *path, dev_t *dev, struct mars *m);
 void disk_settle(dev_t dev);
 void view_take(struct view *v, int fd);
 

@@ -194,16 +194,11 @@ int cmd_rastate(int argc, char **argv)
 	};
 	struct scene s = { .seed = 1 };
 	const struct opt opts[] = { { .name = "seed", .size = &s.seed } };
-	struct stat st;
 
 	if (parse_opts(argc, argv, opts, ARRAY_SIZE(opts)) != 1)
 		die("usage: mread rastate FILE [--seed N]");
 	s.path = argv[0];
-	s.fd = xopen(s.path, O_RDONLY);
-	fstat(s.fd, &st);
-	s.dev = st.st_dev;
-	mars_init(&s.m, s.fd);
-	mars_enable(&s.m, false);
+	s.fd = observe(s.path, &s.dev, &s.m);
 	/* So that the file system knows where the file lies, and reads nothing else. */
 	for (uint64_t at = 0; at < file_size(s.fd); at += SMALL)
 		small_read(&s, s.fd, at);
