@@ -82,7 +82,7 @@ one_cycle()
 t_cycles()
 {
 	native && skip "nothing to load without MARS"
-	if [ -n "${MREAD_LONG-}" ]; then cycles=200; else cycles=60; fi
+	if [ -n "${MREAD_LONG-}" ]; then cycles=200; else cycles=30; fi
 	start_readers
 	reads=0
 	for cycle in $(seq "${CYCLES:-$cycles}"); do

@@ -37,9 +37,10 @@ with_each()
 
 t_truncate()
 {
-	with_each mread truncrace /t/race --size "$(scaled 48M 12M)" --low 0 --seconds $SECONDS_EACH
-	with_each mread truncrace /t/race --size "$(scaled 64M 16M)" --low "$(scaled 16M 4M)" \
-		--len "$(scaled 48M 12M)" --readers 1 --seconds $SECONDS_EACH
+	with_each mread truncrace /t/race --size "$(scaled 24M 12M)" --low 0 \
+		--len "$(scaled 16M 12M)" --seconds $SECONDS_EACH
+	with_each mread truncrace /t/race --size "$(scaled 32M 16M)" --low "$(scaled 8M 4M)" \
+		--len "$(scaled 24M 12M)" --readers 1 --seconds $SECONDS_EACH
 	rm /t/race
 }
 
@@ -51,7 +52,7 @@ t_append()
 
 t_punch()
 {
-	with_each mread punchrace /t/race --size "$(scaled 48M 12M)" --seconds $SECONDS_EACH
+	with_each mread punchrace /t/race --size "$(scaled 32M 12M)" --seconds $SECONDS_EACH
 	rm /t/race
 }
 
@@ -165,7 +166,7 @@ t_ioerror()
 t_umount()
 {
 	e=$(entry /t)
-	for i in 1 2 3 4 5 6 7 8; do
+	for i in 1 2 3 4 5 6; do
 		mread bigread "$FILE" --seed 21 --len 32M >/dev/null
 		umount /t || fail "umount number $i of an enabled mount failed"
 		# At once, without waiting for the old entry to go: every other time.
