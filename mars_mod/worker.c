@@ -39,8 +39,12 @@
 #include "compat/compat.h"
 #include "worker.h"
 
-/* CPUs that one read looks at; on a larger machine some idle ones stay unseen. */
+/*
+ * Candidates of one read, and CPUs that it looks at for them, once for each distance;
+ * on a larger machine some idle ones stay unseen.
+ */
 #define SCAN_MAX 64
+#define SCAN_LOOKS 256
 /*
  * Between two looks at a CPU's idle time, which is kept in microseconds. When the
  * second comes much later (the reader was preempted), it says nothing of now.
@@ -205,10 +209,10 @@ static struct smp_hotplug_thread worker_threads = {
 	.thread_comm = "mars_copy/%u",
 };
 
-/* May this reader's work go there at all? */
+/* May work go there at all? */
 static bool allowed(int cpu)
 {
-	return cpumask_test_cpu(cpu, current->cpus_ptr) && cpumask_test_cpu(cpu, &worker_cpus) &&
+	return cpumask_test_cpu(cpu, &worker_cpus) &&
 	       cpumask_test_cpu(cpu, housekeeping_cpumask(HK_TYPE_DOMAIN)) &&
 	       cpumask_test_cpu(cpu, housekeeping_cpumask(HK_TYPE_TICK));
 }
@@ -250,11 +254,12 @@ static enum distance distance(int self, int cpu)
 /* Candidates at a distance, from the CPU after the reader's own on. */
 static void scan_cpus(struct scan *scan, int self, enum distance at)
 {
-	int cpu = self, looked;
+	int cpu, looked = 0;
 
-	for (looked = 1; looked < nr_cpu_ids && scan->cpus <= SCAN_MAX; looked++) {
-		cpu = cpu + 1 < nr_cpu_ids ? cpu + 1 : 0;
-		if (!cpu_online(cpu) || distance(self, cpu) != at || !allowed(cpu))
+	for_each_cpu_wrap(cpu, current->cpus_ptr, self) {
+		if (scan->cpus > SCAN_MAX || looked++ > SCAN_LOOKS)
+			return;
+		if (cpu == self || !cpu_online(cpu) || distance(self, cpu) != at || !allowed(cpu))
 			continue;
 		scan->cpus++;
 		if (scan->nr < SCAN_MAX && willing(cpu)) {
@@ -276,11 +281,11 @@ static bool just_came(const struct mars_worker *worker, u64 now)
 /* Leaves those whose idle time advances, or whose worker is awake anyway. */
 static void keep_idle(struct scan *scan, u64 first_look)
 {
+	u64 last_look = ktime_get_ns(), now;
 	unsigned int i, nr = 0;
 	bool in_time;
-	u64 now;
 
-	while (ktime_get_ns() < first_look + SCAN_APART_NS)
+	while (ktime_get_ns() < last_look + SCAN_APART_NS)
 		cpu_relax();
 	now = ktime_get_ns();
 	in_time = now < first_look + SCAN_APART_MOST_NS;
