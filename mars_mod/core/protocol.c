@@ -203,25 +203,6 @@ void mars_item_close(struct mars_item *item)
 }
 
 /**
- * mars_job_waiting() - items that are waiting for somebody: not begun, or left
- * @job: the job
- *
- * Context: The master.
- * Return: How many there were a moment ago.
- */
-u32 mars_job_waiting(struct mars_job *job)
-{
-	u32 index, nr = 0;
-
-	for (index = job->tail; index != job->head; index++) {
-		u32 state = mars_load_acquire(&item_at(job, index)->state);
-
-		nr += state == MARS_ITEM_UNFINISHED || state == MARS_ITEM_CANCELED;
-	}
-	return nr;
-}
-
-/**
  * mars_job_reap() - take the lowest item off the ring, when it is finished
  * @job: the job
  *

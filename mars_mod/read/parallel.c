@@ -51,7 +51,10 @@
 #define KEEP_NS 300000ULL
 /* Not worth a look at other CPUs. */
 #define SHARE_LEAST ((u64)SZ_512K)
-/* When nobody was idle, or the buffer not fit, the next look is so much later. */
+/*
+ * When nobody was idle, or the buffer not fit, the next look is so much later, and as
+ * far again as the read has come: in the long run that costs nothing.
+ */
 #define SHARE_AGAIN ((loff_t)SZ_4M)
 
 /* Takes what is ready and contiguous from a batch; false when that ends in it. */
@@ -73,6 +76,11 @@ static bool take_ready(struct mars_piece *piece, struct folio_batch *batch, pgof
 	while (i < nr)
 		folio_put(batch->folios[i++]);
 	return false;
+}
+
+static void put_off(struct mars_request *req, loff_t pos)
+{
+	req->share_from = pos + SHARE_AGAIN + req->copied;
 }
 
 static void put_folios(struct mars_piece *piece)
@@ -153,7 +161,7 @@ static bool offer(struct mars_share *share)
 
 	if (end <= share->pos || !make_present(share, end)) {
 		if (end > share->pos)
-			req->share_from = share->pos + SHARE_AGAIN;
+			put_off(req, share->pos);
 		put_folios(piece);
 		return false;
 	}
@@ -209,8 +217,10 @@ static void commit_finished(struct mars_share *share)
 }
 
 /*
- * Items are offered as long as there are any; the read copies as well when each
- * worker has one waiting, or the ring is full.
+ * Items are offered as long as there are any and the ring has room, and only then
+ * the read copies as well. What goes into an item, above all the faults of a fresh
+ * buffer, nobody but the read can do; so it does that first, as far ahead of the
+ * workers as it gets.
  */
 static void offer_all(struct mars_share *share)
 {
@@ -226,9 +236,7 @@ static void offer_all(struct mars_share *share)
 		}
 		if (!offer(share))
 			break;
-		while (mars_job_waiting(job) > share->crew.nr &&
-		       mars_job_help(job, mars_reader_execute))
-			cond_resched();
+		cond_resched();
 	}
 }
 
@@ -369,7 +377,7 @@ int mars_share(struct mars_request *req)
 	start = ktime_get_ns();
 	share = gather(req, bytes);
 	if (!share) {
-		req->share_from = pos + SHARE_AGAIN;
+		put_off(req, pos);
 		return 0;
 	}
 	begin(share, edge);
@@ -377,9 +385,11 @@ int mars_share(struct mars_request *req)
 	err = mars_job_finish(&share->job, mars_reader_execute);
 	commit_finished(share);
 	share->kept = ktime_get_ns();
-	if (share->unfit)
-		req->share_from = S64_MAX;
+	if (READ_ONCE(share->unfit))
+		put_off(req, req->iocb->ki_pos);
 	account(share, pos, start);
+	if (req->share_from > req->iocb->ki_pos)
+		mars_share_release(req);
 	if (err)
 		return err;
 	return req->iocb->ki_pos > pos ? -EAGAIN : 0;
