@@ -89,6 +89,7 @@ enum mars_reason mars_verdict(const struct mars_facts *facts);
 unsigned int mars_plan_order(u64 index, u64 nr, unsigned int min_order, unsigned int max_order);
 unsigned int mars_plan_step_down(unsigned int order, unsigned int min_order);
 u64 mars_plan_batch(u64 previous, u64 batch_bytes);
+u64 mars_plan_batch_end(u64 next, u64 pages);
 unsigned int mars_plan_max_order(u64 max_folio_bytes, unsigned int page_shift,
 				 unsigned int min_order, unsigned int max_order);
 u64 mars_plan_window(u64 wanted, u64 share, u64 group, u64 available);
@@ -268,7 +269,6 @@ void mars_job_add(struct mars_job *job, u64 start, u64 end);
 enum mars_visit mars_visit(struct mars_post *post);
 struct mars_item *mars_job_next(struct mars_job *job);
 void mars_item_close(struct mars_item *item);
-u32 mars_job_waiting(struct mars_job *job);
 struct mars_item *mars_job_reap(struct mars_job *job);
 bool mars_job_await(struct mars_job *job);
 bool mars_job_help(struct mars_job *job,

@@ -68,6 +68,28 @@ u64 mars_plan_batch(u64 previous, u64 batch_bytes)
 }
 
 /**
+ * mars_plan_batch_end() - where a batch ends
+ * @next: page index where it begins
+ * @pages: pages it is to have, at least 1
+ *
+ * On a multiple of its own size (of a power of two in it): no folio reaches from
+ * one batch into the next, and a start that suits no large folio would otherwise
+ * be handed on from batch to batch.
+ *
+ * Context: Any.
+ * Return: Page index after it; from half of @pages to one and a half are before it.
+ */
+u64 mars_plan_batch_end(u64 next, u64 pages)
+{
+	u64 unit = 1, end;
+
+	while (unit <= pages / 2)
+		unit *= 2;
+	end = (next + pages) & ~(unit - 1);
+	return end - next < pages / 2 ? end + unit : end;
+}
+
+/**
  * mars_plan_max_order() - greatest folio order for one read
  * @max_folio_bytes: the mount's knob, a power of two
  * @page_shift: log2 of the page size

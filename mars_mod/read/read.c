@@ -154,6 +154,8 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 		give_way(req);
 	else if (err == -ENODATA)
 		meet_eof(req);
+	else if (err == -ENOMEM && req->order > req->min_order)
+		req->order = req->min_order;
 	else
 		starve(req, MARS_NATIVE_nomem);
 	return nr;
@@ -175,13 +177,14 @@ static void mars_advance(struct mars_request *req)
 	unsigned short outer_ios = outer ? outer->nr_ios : 0;
 	unsigned long switches = current->nvcsw;
 	struct blk_plug plug;
-	unsigned long budget, nr;
+	unsigned long batch, budget, nr;
 	bool missing;
 
 	if (!can_submit(req))
 		return;
 	req->batch = mars_plan_batch(req->batch, req->config.batch_bytes);
-	budget = req->batch >> PAGE_SHIFT;
+	batch = mars_plan_batch_end(req->next, req->batch >> PAGE_SHIFT) - req->next;
+	budget = batch;
 	if (outer)
 		blk_finish_plug(outer);
 	blk_start_plug(&plug);
@@ -198,37 +201,10 @@ static void mars_advance(struct mars_request *req)
 		blk_start_plug(outer);
 		outer->nr_ios = outer_ios;
 	}
-	mars_stat_add(req->mount->stats, MARS_STAT_batches, budget < req->batch >> PAGE_SHIFT);
+	mars_stat_add(req->mount->stats, MARS_STAT_batches, budget < batch);
 	/* It slept: for a request, or for memory. There is no more to be had ahead. */
 	if (mars_is_ahead(req) && current->nvcsw != switches)
 		mars_lookahead_stop(req);
-}
-
-/* A piece for the native path, at the copy cursor. */
-static int native_piece(struct mars_request *req, size_t bytes, enum mars_reason reason)
-{
-	size_t count = iov_iter_count(req->iter);
-	pgoff_t index;
-	ssize_t ret;
-
-	mars_share_release(req);
-	bytes = min(bytes, count);
-	iov_iter_truncate(req->iter, bytes);
-	ret = mars_native_read(req->iocb, req->iter, 0);
-	iov_iter_reexpand(req->iter, iov_iter_count(req->iter) + count - bytes);
-	mars_stat_native(req->mount->stats, reason);
-	if (ret < 0)
-		return ret;
-	req->copied += ret;
-	req->last_pos = req->iocb->ki_pos;
-	mars_stat_add(req->mount->stats, MARS_STAT_bytes_native, ret);
-	index = req->iocb->ki_pos >> PAGE_SHIFT;
-	mars_ledger_retire(&req->ledger, req->iocb->ki_pos);
-	mars_runs_retire(&req->runs, index);
-	req->next = max(req->next, round_down(index, 1UL << req->min_order));
-	req->starved = false;
-	/* Short: at the end, or at a fault or error that it does not tell yet. */
-	return ret < bytes ? MARS_STOP : 0;
 }
 
 /*
@@ -242,13 +218,14 @@ static int head_missing(struct mars_request *req)
 	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT;
 
 	if (index >= req->next)
-		return req->starved ? native_piece(req, req->batch, req->hungry_for) : 0;
+		return req->starved ? mars_native_piece(req, req->batch, req->hungry_for) : 0;
 	mars_stat_add(req->mount->stats, MARS_STAT_retries, 1);
 	req->nr_vanished = req->vanished == index ? req->nr_vanished + 1 : 1;
 	req->vanished = index;
 	if (req->nr_vanished > MARS_VANISHED_MAX)
-		return native_piece(req, PAGE_SIZE << req->min_order, MARS_NATIVE_vanished);
+		return mars_native_piece(req, PAGE_SIZE << req->min_order, MARS_NATIVE_vanished);
 	req->window = max(req->window / 2, MARS_WINDOW_LEAST);
+	req->regrow = req->iocb->ki_pos + req->window;
 	mars_lookahead_stop(req);
 	req->next = round_down(index, 1UL << req->min_order);
 	/* early_copy=off: what is brought in again is waited for again. */
@@ -256,24 +233,6 @@ static int head_missing(struct mars_request *req)
 	mars_runs_rewind(&req->runs, req->next);
 	req->starved = false;
 	return 0;
-}
-
-/*
- * A folio whose I/O failed. A large one is dropped first, if nobody else needs
- * it: the native path then reads with folios of its own size, and an error costs
- * the bytes that it costs natively, not those of a folio of ours.
- */
-static int reissue(struct mars_request *req, struct folio *folio)
-{
-	size_t left = folio_size(folio) - offset_in_folio(folio, req->iocb->ki_pos);
-	pgoff_t first = folio->index, last = folio_next_index(folio) - 1;
-	bool large = mars_is_large(req, folio);
-
-	mars_put_ready(req, 0);
-	req->failed = true;
-	if (large)
-		invalidate_mapping_pages(req->mapping, first, last);
-	return native_piece(req, left, MARS_NATIVE_reissue);
 }
 
 /* Copies from the collected folios; sleeps on the first if there is no more to submit. */
@@ -289,13 +248,17 @@ static int drain_ready(struct mars_request *req)
 		return -EAGAIN;
 	/*
 	 * After a sleep the cursor is looked up again, as filemap_get_pages() does:
-	 * what was collected before may have been replaced.
+	 * what was collected before may have been replaced. Nor does anything but the
+	 * folio that is slept on have a reference meanwhile, so that others can have it.
 	 */
-	if (off && req->settled < mars_own_end(req))
+	if (off && req->settled < mars_own_end(req)) {
+		mars_put_ready(req, 0);
 		return mars_settle(req);
+	}
 	if (!folio_test_uptodate(folio)) {
+		mars_put_ready(req, 1);
 		err = mars_await(req, folio);
-		return err == MARS_REISSUE ? reissue(req, folio) : err;
+		return err == MARS_REISSUE ? mars_reissue(req, folio) : err;
 	}
 	err = mars_share(req);
 	return err ?: mars_copy(req);
@@ -346,6 +309,15 @@ static void keep_pace(struct mars_request *req, loff_t moved)
 		mars_advance(req);
 }
 
+/* A window of which nothing vanished may be followed by a larger one. */
+static void grow_window(struct mars_request *req)
+{
+	if (req->window >= req->budget || req->iocb->ki_pos < req->regrow)
+		return;
+	req->window = min(req->window * 2, req->budget);
+	req->regrow = req->iocb->ki_pos + req->window;
+}
+
 /* What the copy left no time for. Nobody waits here for I/O, see mars_advance(). */
 static void look_ahead(struct mars_request *req)
 {
@@ -367,8 +339,10 @@ static int mars_run(struct mars_request *req)
 			mars_advance(req);
 			pos = req->iocb->ki_pos;
 			err = mars_drain(req);
-			if (!err)
-				keep_pace(req, req->iocb->ki_pos - pos);
+			if (err)
+				break;
+			grow_window(req);
+			keep_pace(req, req->iocb->ki_pos - pos);
 		}
 	} while (!err && iov_iter_count(req->iter) &&
 		 req->iocb->ki_pos < i_size_read(req->inode));

@@ -42,6 +42,7 @@ struct mars_share;
  * @order:	greatest order to try now; stepped down by failures, raised by success
  * @budget:	bytes that were taken from MARS's share of memory
  * @window:	bytes that may lie between copy and submission cursor, at most @budget
+ * @regrow:	file position from which a window that was made smaller may grow again
  * @batch:	bytes of the current batch
  * @end:	end of the range as last seen, bytes, exclusive
  * @next:	submission cursor: first page index not looked at yet
@@ -66,7 +67,7 @@ struct mars_share;
  * @share:	what is shared with workers, from the first time on
  * @share_from:	file position from which it is worth asking for workers again
  * @settled:	early_copy=off: page index up to which everything was waited for
- * @failed:	the I/O of a folio failed
+ * @failed:	the I/O of a folio failed, and the native path had no better luck
  * @ledger:	what was copied out of order
  * @fault_page:	for mars_fault_in()
  * @waited:	page index after the folio that was last slept on
@@ -92,6 +93,7 @@ struct mars_request {
 	unsigned int order;
 	u64 budget;
 	u64 window;
+	loff_t regrow;
 	u64 batch;
 	loff_t end;
 	pgoff_t next;
@@ -251,6 +253,8 @@ void mars_submit(struct mars_request *req);
 /* mask.c, wait.c */
 int mars_await(struct mars_request *req, struct folio *head);
 int mars_settle(struct mars_request *req);
+int mars_native_piece(struct mars_request *req, size_t bytes, enum mars_reason reason);
+int mars_reissue(struct mars_request *req, struct folio *folio);
 int mars_wait(struct mars_request *req, struct folio *folio);
 void mars_drop_failed(struct mars_request *req);
 

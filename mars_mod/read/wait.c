@@ -34,26 +34,42 @@ int mars_wait(struct mars_request *req, struct folio *folio)
 	return folio_test_uptodate(folio) ? 0 : MARS_REISSUE;
 }
 
+/* So long a read that failed waits for what else it has under way. */
+#define DROP_MOST (HZ / 10)
+
+/* Waits for its I/O, but not beyond @until, in jiffies. True if that failed. */
+static bool ends_failed(struct folio *folio, unsigned long until)
+{
+	while (folio_test_locked(folio)) {
+		if (fatal_signal_pending(current) || time_after_eq(jiffies, until))
+			return false;
+		schedule_timeout_killable(1);
+	}
+	return !folio_test_uptodate(folio);
+}
+
 /**
  * mars_drop_failed() - after an error, leave no large folio behind that failed
  * @req: the read, about to return
  *
  * Others of this read's folios may fail too, and would stay in the page cache as large
  * as they are: a later native read of good bytes in one of them would get EIO for a
- * sector megabytes away. (Those of the lookahead are no larger than native ones.)
+ * sector megabytes away. (Those of the lookahead are no larger than native ones.) What
+ * a device that retries for seconds has not answered by then stays: the error is due.
  *
  * Context: Sleeps, killable. No lock held.
  */
 void mars_drop_failed(struct mars_request *req)
 {
 	pgoff_t index = req->iocb->ki_pos >> PAGE_SHIFT, first;
+	unsigned long until = jiffies + DROP_MOST;
 	struct folio *folio;
 	bool bad;
 
 	while (!fatal_signal_pending(current) && (folio = mars_next_folio(req, &index))) {
 		first = folio->index;
 		bad = mars_is_large(req, folio) && !folio_test_uptodate(folio) &&
-		      !folio_wait_bit_killable(folio, PG_locked) && !folio_test_uptodate(folio);
+		      ends_failed(folio, until);
 		folio_put(folio);
 		if (bad)
 			invalidate_mapping_pages(req->mapping, first, index - 1);

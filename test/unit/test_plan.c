@@ -80,6 +80,45 @@ static void test_batches_grow(void **state)
 	assert_int_equal(mars_plan_batch(0, 1 << 20), 256 << 10);
 }
 
+/* Half to one and a half of what was asked, and on a boundary, whatever the start. */
+static void test_batch_ends(void **state)
+{
+	u64 next, pages, unit, end;
+
+	(void)state;
+	for (pages = 1; pages <= 700; pages++) {
+		for (unit = 1; unit * 2 <= pages;)
+			unit *= 2;
+		for (next = 0; next < 2100; next++) {
+			end = mars_plan_batch_end(next, pages);
+			assert_true(end > next);
+			assert_true(end - next >= pages / 2);
+			assert_true(2 * (end - next) <= 3 * pages);
+			assert_int_equal(end % unit, 0);
+		}
+	}
+	assert_int_equal(mars_plan_batch_end((1ULL << 51) + 3, 256), (1ULL << 51) + 256);
+}
+
+/* 64 MiB as the defaults read it, from any page: whole folios of a batch's size. */
+static void test_batches_make_large_folios(void **state)
+{
+	u64 start, next, end, batch, folios, pages;
+
+	(void)state;
+	for (start = 0; start < 600; start += 7) {
+		batch = 0;
+		folios = 0;
+		for (next = start; next < start + (64 << 20) / 4096;) {
+			batch = mars_plan_batch(batch, 1 << 20);
+			end = mars_plan_batch_end(next, batch / 4096);
+			for (; next < end; next += pages, folios++)
+				pages = 1ULL << mars_plan_order(next, end - next, 0, 9);
+		}
+		assert_true(folios <= 64 + 30);
+	}
+}
+
 static void test_max_order(void **state)
 {
 	(void)state;
@@ -139,6 +178,8 @@ int main(void)
 		cmocka_unit_test(test_order_is_largest),
 		cmocka_unit_test(test_step_down_ends),
 		cmocka_unit_test(test_batches_grow),
+		cmocka_unit_test(test_batch_ends),
+		cmocka_unit_test(test_batches_make_large_folios),
 		cmocka_unit_test(test_max_order),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_share),
