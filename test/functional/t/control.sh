@@ -191,7 +191,7 @@ t_memory()
 	was_native=$(mars_stat /x native_memory) was_read=$(mars_stat /x reads)
 	pids=''
 	for i in 1 2 3 4; do
-		cold_reads "$(scaled 6 2)" >"/tmp/memory.$i" 2>&1 &
+		cold_reads "$(scaled 3 2)" >"/tmp/memory.$i" 2>&1 &
 		pids="$pids $!"
 	done
 	greatest=0

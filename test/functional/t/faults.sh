@@ -11,7 +11,7 @@ setup()
 {
 	dm_disk slow /dev/mars-disk0
 	mount_dm "$FS" slow /t
-	mread mkfile "$FILE" "$(scaled 300M 96M)" --seed 21
+	mread mkfile "$FILE" "$(scaled 160M 96M)" --seed 21
 	mount_fs "$FS" 1 /t2
 	mread mkfile /t2/other 16M --seed 22
 	mars_load
