@@ -214,6 +214,7 @@ t_trace()
 t_bpftrace()
 {
 	command -v bpftrace >/dev/null || skip "no bpftrace for this kernel"
+	[ -e /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF, which tells bpftrace the kernel's types"
 	bpftrace --info 2>&1 | grep -q 'tracepoint: yes' || skip "bpftrace cannot work on this kernel: $(bpftrace --info 2>&1 | grep -m1 tracepoint)"
 	mars_on /x
 	cat >/tmp/three <<-'SCRIPT'
