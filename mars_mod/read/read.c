@@ -332,7 +332,7 @@ static int mars_run(struct mars_request *req)
 
 	do {
 		set_range(req);
-		while (!err && unfinished(req)) {
+		while (unfinished(req)) {
 			cond_resched();
 			if (fatal_signal_pending(current))
 				return -EINTR;

@@ -250,11 +250,13 @@ int mars_insert(struct mars_request *req);
 /* submit.c: invalidate_lock held shared, NOFS scope */
 void mars_submit(struct mars_request *req);
 
+/* native.c */
+int mars_native_piece(struct mars_request *req, size_t bytes, enum mars_reason reason);
+int mars_reissue(struct mars_request *req, struct folio *folio);
+
 /* mask.c, wait.c */
 int mars_await(struct mars_request *req, struct folio *head);
 int mars_settle(struct mars_request *req);
-int mars_native_piece(struct mars_request *req, size_t bytes, enum mars_reason reason);
-int mars_reissue(struct mars_request *req, struct folio *folio);
 int mars_wait(struct mars_request *req, struct folio *folio);
 void mars_drop_failed(struct mars_request *req);
 
