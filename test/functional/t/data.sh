@@ -261,9 +261,9 @@ t badbuf 120 t_badbuf
 t flags 120 t_flags
 t readers2 120 t_readers2
 t readers8 180 t_readers8
-t knobs 180 t_knobs xfs
-t masking 240 t_masking xfs
-t min-read 120 t_min_read xfs
+t knobs 180 t_knobs
+t masking 240 t_masking
+t min-read 120 t_min_read
 t off 120 t_off
 t side 120 t_side
 t memcg 180 t_memcg
