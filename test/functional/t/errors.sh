@@ -97,6 +97,50 @@ points()
 t_xfs_points() { points xfs; }
 t_ext4_points() { points ext4; }
 
+# Cold, from the beginning, in the background, with its number in "reader".
+begin_read()
+{
+	mread bigread $FILE --seed "$SEED" --len 64M >/tmp/reader.log 2>&1 &
+	reader=$!
+}
+
+# An error at 8 MiB is returned although the disk has yet to answer for 40 MiB.
+t_xfs_late()
+{
+	prepare xfs
+	dm_bad base "$(mread physical $FILE 8M)"
+	dm_late slow "$(mread physical $FILE 40M)"
+	begin_read
+	wait_for 20 exited "$reader"
+	! wait "$reader" || fail "a read over a bad block was whole: $(cat /tmp/reader.log)"
+	dm_go slow
+	dm_go base
+	mread fpos $FILE --seed "$SEED" --chunk 16M
+}
+
+nothing_resident()
+{
+	echo 1 >/proc/sys/vm/drop_caches
+	[ "$(mread resident $FILE)" = 0 ]
+}
+
+# A read that sleeps keeps nobody from what it does not sleep on.
+t_xfs_sleeper()
+{
+	prepare xfs
+	for early in ordered off; do
+		native || put "$(entry /t)/early_copy" $early 0
+		mread drop $FILE
+		dm_late slow "$(mread physical $FILE 0)"
+		begin_read
+		wait_for 20 asleep "$reader"
+		wait_for 20 nothing_resident
+		dm_go slow
+		wait_for 60 exited "$reader"
+		wait "$reader" || fail "early_copy=$early: $(cat /tmp/reader.log)"
+	done
+}
+
 # The disk goes away while a read waits for it.
 disk_gone()
 {
@@ -217,6 +261,8 @@ t xfs-blocks 180 t_xfs_blocks
 t ext4-blocks 180 t_ext4_blocks
 t xfs-points "$POINTS_SECONDS" t_xfs_points
 t ext4-points "$POINTS_SECONDS" t_ext4_points
+t xfs-late 120 t_xfs_late
+t xfs-sleeper 180 t_xfs_sleeper
 t xfs-gone 90 t_xfs_gone
 t ext4-gone 90 t_ext4_gone
 t xfs-flaky 120 t_xfs_flaky
