@@ -10,6 +10,7 @@
 #include <mars/version.h>
 
 #include "hook.h"
+#include "idle.h"
 #include "mount.h"
 #include "read/read.h"
 #include "worker.h"
@@ -18,6 +19,7 @@ static int __init mars_init(void)
 {
 	int err;
 
+	mars_idle_init();
 	err = mars_read_init();
 	if (err)
 		return err;

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "idle.h"
 #include "sysfs.h"
 #include "worker.h"
 

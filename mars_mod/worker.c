@@ -11,8 +11,7 @@
  *  - The scheduler runs any other task before a SCHED_IDLE one. An item is done
  *    with preemption off, because the read may have to wait for it; execution
  *    looks every 64 KiB whether somebody wants the CPU, and leaves the item then.
- *  - They run on CPUs only that the reader may run on, that are housekeeping ones
- *    (isolcpus=, nohz_full=) and in workers/cpus; the reader's NUMA node first.
+ *  - They run on CPUs only that idle.c allows for the reader.
  *
  * The threads are registered while the module is loaded and sleep until called,
  * which nobody does while nothing is enabled. CPU hotplug parks them: an item
@@ -27,30 +26,16 @@
 #include <linux/kernel.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
-#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
-#include <linux/sched/isolation.h>
 #include <linux/smpboot.h>
-#include <linux/topology.h>
 #include <uapi/linux/sched/types.h>
 
 #include "compat/compat.h"
+#include "idle.h"
 #include "worker.h"
 
-/*
- * Candidates of one read, and CPUs that it looks at for them, once for each distance;
- * on a larger machine some idle ones stay unseen.
- */
-#define SCAN_MAX 64
-#define SCAN_LOOKS 256
-/*
- * Between two looks at a CPU's idle time, which is kept in microseconds. When the
- * second comes much later (the reader was preempted), it says nothing of now.
- */
-#define SCAN_APART_NS 2500
-#define SCAN_APART_MOST_NS 50000
 /* So long a worker stays awake for the next item of the read that called it. */
 #define LINGER_NS 500000ULL
 
@@ -74,10 +59,6 @@ struct mars_worker {
 static DEFINE_PER_CPU_ALIGNED(struct mars_worker, mars_worker);
 static DEFINE_PER_CPU(struct task_struct *, mars_worker_task);
 static bool have_threads;
-
-/* What workers/cpus says; bits are read without the lock. */
-static struct cpumask worker_cpus;
-static DEFINE_MUTEX(worker_mutex);	/* changes of worker_cpus */
 
 /*
  * A read waits for a worker's section as it would for a lock that the worker
@@ -209,14 +190,6 @@ static struct smp_hotplug_thread worker_threads = {
 	.thread_comm = "mars_copy/%u",
 };
 
-/* May work go there at all? */
-static bool allowed(int cpu)
-{
-	return cpumask_test_cpu(cpu, &worker_cpus) &&
-	       cpumask_test_cpu(cpu, housekeeping_cpumask(HK_TYPE_DOMAIN)) &&
-	       cpumask_test_cpu(cpu, housekeeping_cpumask(HK_TYPE_TICK));
-}
-
 /* One that is free and was not in vain lately. */
 static bool willing(int cpu)
 {
@@ -227,77 +200,16 @@ static bool willing(int cpu)
 	       !mars_patience_over(&worker->patience, ktime_get_ns());
 }
 
-/**
- * struct scan - what a read sees of the other CPUs
- * @cpus:	those that it may use, its own among them
- * @nr:		candidates
- * @cpu:	the candidates
- * @idle:	their idle time at the first look
- */
-struct scan {
-	unsigned int cpus;
-	unsigned int nr;
-	int cpu[SCAN_MAX];
-	u64 idle[SCAN_MAX];
-};
-
-/* In which order CPUs are asked: another core of the node, the same core, far away. */
-enum distance { OTHER_CORE, SAME_CORE, OTHER_NODE, NR_DISTANCES };
-
-static enum distance distance(int self, int cpu)
-{
-	if (cpu_to_node(cpu) != cpu_to_node(self))
-		return OTHER_NODE;
-	return cpumask_test_cpu(cpu, topology_sibling_cpumask(self)) ? SAME_CORE : OTHER_CORE;
-}
-
-/* Candidates at a distance, from the CPU after the reader's own on. */
-static void scan_cpus(struct scan *scan, int self, enum distance at)
-{
-	int cpu, looked = 0;
-
-	for_each_cpu_wrap(cpu, current->cpus_ptr, self) {
-		if (scan->cpus > SCAN_MAX || looked++ > SCAN_LOOKS)
-			return;
-		if (cpu == self || !cpu_online(cpu) || distance(self, cpu) != at || !allowed(cpu))
-			continue;
-		scan->cpus++;
-		if (scan->nr < SCAN_MAX && willing(cpu)) {
-			scan->cpu[scan->nr] = cpu;
-			scan->idle[scan->nr++] = mars_cpu_idle_ns(cpu);
-		}
-	}
-}
-
 /*
- * Where idle time moves with the tick only, a CPU that went idle after the last
- * tick looks busy. One whose worker did come a moment ago was idle then.
+ * Awake anyway; or, where idle time moves with the tick only and a CPU that went
+ * idle after the last tick looks busy, one whose worker did come a moment ago.
  */
-static bool just_came(const struct mars_worker *worker, u64 now)
+static bool at_hand(int cpu, u64 now)
 {
-	return MARS_IDLE_TIME_LAGS && now < READ_ONCE(worker->came) + 2 * TICK_NSEC;
-}
+	struct mars_worker *worker = per_cpu_ptr(&mars_worker, cpu);
 
-/* Leaves those whose idle time advances, or whose worker is awake anyway. */
-static void keep_idle(struct scan *scan, u64 first_look)
-{
-	u64 last_look = ktime_get_ns(), now;
-	unsigned int i, nr = 0;
-	bool in_time;
-
-	while (ktime_get_ns() < last_look + SCAN_APART_NS)
-		cpu_relax();
-	now = ktime_get_ns();
-	in_time = now < first_look + SCAN_APART_MOST_NS;
-	for (i = 0; i < scan->nr; i++) {
-		int cpu = scan->cpu[i];
-		struct mars_worker *worker = per_cpu_ptr(&mars_worker, cpu);
-
-		if ((in_time && mars_cpu_idle_ns(cpu) > scan->idle[i]) ||
-		    READ_ONCE(worker->polling) || just_came(worker, now))
-			scan->cpu[nr++] = cpu;
-	}
-	scan->nr = nr;
+	return READ_ONCE(worker->polling) ||
+	       (MARS_IDLE_TIME_LAGS && now < READ_ONCE(worker->came) + 2 * TICK_NSEC);
 }
 
 /**
@@ -312,12 +224,9 @@ static void keep_idle(struct scan *scan, u64 first_look)
  */
 unsigned int mars_crew_gather(struct mars_crew *crew, u64 bytes, u64 executors)
 {
-	struct scan scan = { .cpus = 1 };
-	u64 start = ktime_get_ns();
+	struct mars_scan scan;
 	struct mars_cost cost;
-	enum distance at;
 	unsigned int most, n, i;
-	int self = raw_smp_processor_id();
 
 	crew->nr = 0;
 	crew->called = false;
@@ -326,13 +235,9 @@ unsigned int mars_crew_gather(struct mars_crew *crew, u64 bytes, u64 executors)
 					min_t(u64, executors, MARS_EXECUTORS_MAX);
 	if (most < 2 || !have_threads)
 		return 0;
-	rcu_read_lock();	/* the housekeeping masks may be replaced */
-	for (at = OTHER_CORE; at < NR_DISTANCES; at++)
-		scan_cpus(&scan, self, at);
-	rcu_read_unlock();
+	mars_scan_idle(&scan, willing, at_hand);
 	if (!scan.nr)
 		return 0;
-	keep_idle(&scan, start);
 	n = executors == MARS_AUTO ?
 	    mars_parallel_n(most, scan.cpus, scan.nr, mars_workers_value(MARS_WORKER_alpha)) :
 	    min(most, scan.nr + 1);
@@ -425,32 +330,6 @@ u64 mars_workers_counter(enum mars_worker_counter counter)
 }
 
 /**
- * mars_workers_get_cpus() - CPUs that workers may be called on
- * @cpus: filled in
- *
- * Context: May sleep.
- */
-void mars_workers_get_cpus(struct cpumask *cpus)
-{
-	mutex_lock(&worker_mutex);
-	cpumask_copy(cpus, &worker_cpus);
-	mutex_unlock(&worker_mutex);
-}
-
-/**
- * mars_workers_set_cpus() - change that; reads under way keep the workers they have
- * @cpus: the new ones
- *
- * Context: May sleep.
- */
-void mars_workers_set_cpus(const struct cpumask *cpus)
-{
-	mutex_lock(&worker_mutex);
-	cpumask_and(&worker_cpus, cpus, cpu_possible_mask);
-	mutex_unlock(&worker_mutex);
-}
-
-/**
  * mars_workers_init() - start the threads, asleep, and measure what a copy costs
  *
  * Context: May sleep. Module init.
@@ -460,7 +339,6 @@ int mars_workers_init(void)
 {
 	int err;
 
-	cpumask_copy(&worker_cpus, cpu_possible_mask);
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		pr_info("PREEMPT_RT: each read copies by itself, without workers\n");
 		return 0;

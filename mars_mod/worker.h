@@ -50,8 +50,6 @@ void mars_crew_call(struct mars_crew *crew, struct mars_job *job);
 void mars_crew_recall(struct mars_crew *crew);
 bool mars_have_workers(void);
 u64 mars_workers_counter(enum mars_worker_counter counter);
-void mars_workers_get_cpus(struct cpumask *cpus);
-void mars_workers_set_cpus(const struct cpumask *cpus);
 int mars_workers_init(void);
 void mars_workers_exit(void);
 
