@@ -13,6 +13,7 @@
 #include "idle.h"
 #include "mount.h"
 #include "read/read.h"
+#include "submitter.h"
 #include "worker.h"
 
 static int __init mars_init(void)
@@ -26,9 +27,12 @@ static int __init mars_init(void)
 	err = mars_workers_init();
 	if (err)
 		goto exit_read;
-	err = mars_hook_init();
+	err = mars_submitters_init();
 	if (err)
 		goto exit_workers;
+	err = mars_hook_init();
+	if (err)
+		goto exit_submitters;
 	err = mars_attach_init();
 	if (err)
 		goto exit_hook;
@@ -43,6 +47,8 @@ exit_attach:
 	mars_attach_exit();
 exit_hook:
 	mars_hook_exit();
+exit_submitters:
+	mars_submitters_exit();
 exit_workers:
 	mars_workers_exit();
 exit_read:
@@ -63,6 +69,7 @@ static void __exit mars_exit(void)
 	mars_hook_drain();
 	mars_mount_wait_all_released();
 	mars_hook_exit();
+	mars_submitters_exit();
 	mars_workers_exit();
 	mars_read_exit();
 }

@@ -167,6 +167,11 @@ DEFINE_EVENT(mars_span, mars_submit,
 	TP_PROTO(u64 id, pgoff_t index, unsigned long nr, u64 ns),
 	TP_ARGS(id, index, nr, ns));
 
+/* By a submitter, for the read. */
+DEFINE_EVENT(mars_span, mars_relay,
+	TP_PROTO(u64 id, pgoff_t index, unsigned long nr, u64 ns),
+	TP_ARGS(id, index, nr, ns));
+
 /* The folio that was slept on. */
 DEFINE_EVENT(mars_span, mars_wait,
 	TP_PROTO(u64 id, pgoff_t index, unsigned long nr, u64 ns),

@@ -298,4 +298,33 @@ struct mars_patience {
 void mars_patience_note(struct mars_patience *patience, bool came, u64 now);
 bool mars_patience_over(const struct mars_patience *patience, u64 now);
 
+/* core/handover.c */
+
+enum mars_handover_state {
+	MARS_HANDOVER_FREE,
+	MARS_HANDOVER_RESERVED,
+	MARS_HANDOVER_OFFERED,
+	MARS_HANDOVER_TAKEN,
+	MARS_HANDOVER_DONE,
+};
+
+/**
+ * struct mars_handover - where a read puts a piece of work for another thread
+ * @state:	enum mars_handover_state
+ * @work:	what is to be done
+ */
+struct mars_handover {
+	u32 state;
+	void *work;
+};
+
+bool mars_handover_reserve(struct mars_handover *handover);
+void mars_handover_offer(struct mars_handover *handover, void *work);
+bool mars_handover_offered(struct mars_handover *handover);
+bool mars_handover_withdraw(struct mars_handover *handover);
+void *mars_handover_take(struct mars_handover *handover);
+void mars_handover_done(struct mars_handover *handover);
+bool mars_handover_collect(struct mars_handover *handover);
+void mars_handover_free(struct mars_handover *handover);
+
 #endif /* _MARS_CORE_H */

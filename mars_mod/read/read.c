@@ -26,7 +26,8 @@
  * Locks: invalidate_lock is taken shared per chunk, around insert and submit
  * only; nothing is copied, no user memory touched and no folio waited for
  * meanwhile. Under it come the folio locks of one chunk, in index order, handed
- * to the file system before the lock is dropped.
+ * to the file system before the lock is dropped; or both go to a submitter at
+ * once, see relay.c.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -105,6 +106,7 @@ static void advance_over_chunk(struct mars_request *req, unsigned long nr)
 	else
 		mars_runs_push(&req->runs, req->next, req->next + nr);
 	req->next += nr;
+	req->nr_runs++;
 	if (req->order < req->max_order)
 		req->order++;
 }
@@ -127,6 +129,7 @@ static unsigned long starve(struct mars_request *req, enum mars_reason why)
 /* Brings in missing pages from the cursor on, at most @nr. Returns how many. */
 static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 {
+	bool given = false;
 	unsigned int nofs;
 	int err;
 
@@ -139,14 +142,19 @@ static unsigned long bring_in(struct mars_request *req, unsigned long nr)
 	mars_allocate(req, nr);
 	if (!req->nr_folios)
 		return starve(req, MARS_NATIVE_nomem);
+	mars_relay_prepare(req, req->nr_pages);
 	filemap_invalidate_lock_shared(req->mapping);
 	nofs = memalloc_nofs_save();
 	err = mars_insert(req);
 	nr = req->nr_pages;
 	if (nr)
+		given = mars_relay(req);
+	if (nr && !given)
 		mars_submit(req);
 	memalloc_nofs_restore(nofs);
-	filemap_invalidate_unlock_shared(req->mapping);
+	/* What was given away took the lock with it. */
+	if (!given)
+		filemap_invalidate_unlock_shared(req->mapping);
 
 	if (nr)
 		advance_over_chunk(req, nr);
@@ -374,6 +382,7 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->order = req->max_order;
 	req->collided = ULONG_MAX;
 	req->last_pos = iocb->ki_filp->f_ra.prev_pos;
+	req->submit_executors = req->config.submit_executors;
 	mars_ledger_init(&req->ledger);
 	mars_runs_init(&req->runs);
 }
@@ -422,6 +431,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	iov_iter_truncate(iter, file_inode(file)->i_sb->s_maxbytes - iocb->ki_pos);
 	trace_mars_read_start(req->id, req->inode, iocb->ki_pos, iov_iter_count(iter));
 	ret = mars_run(req);
+	mars_relay_end(req);
 	if (req->failed)
 		mars_drop_failed(req);
 	ret = req->copied ?: ret;

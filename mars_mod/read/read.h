@@ -25,6 +25,7 @@
 #define MARS_REISSUE 2	/* the folio at the cursor needs another read */
 
 struct mars_share;
+struct mars_relay;
 
 /**
  * struct mars_request - one read on its way through the stages
@@ -66,6 +67,10 @@ struct mars_share;
  * @early:	file position up to which early copy has looked since the last sleep
  * @share:	what is shared with workers, from the first time on
  * @share_from:	file position from which it is worth asking for workers again
+ * @submit_executors: how many submit at most, the read among them
+ * @nr_runs:	runs that were submitted
+ * @relay:	submitters, from the first time on that one was looked for
+ * @relay_from:	page index from which it is worth looking for submitters again
  * @settled:	early_copy=off: page index up to which everything was waited for
  * @failed:	the I/O of a folio failed, and the native path had no better luck
  * @ledger:	what was copied out of order
@@ -117,6 +122,10 @@ struct mars_request {
 	loff_t early;
 	struct mars_share *share;
 	loff_t share_from;
+	unsigned int submit_executors;
+	unsigned long nr_runs;
+	struct mars_relay *relay;
+	pgoff_t relay_from;
 	pgoff_t settled;
 	bool failed;
 	struct mars_ledger ledger;
@@ -248,7 +257,14 @@ void mars_allocate(struct mars_request *req, unsigned long nr);
 int mars_insert(struct mars_request *req);
 
 /* submit.c: invalidate_lock held shared, NOFS scope */
+unsigned long mars_start_io(struct mars_request *req, struct file_ra_state *ra, pgoff_t index,
+			    unsigned long nr, bool workingset);
 void mars_submit(struct mars_request *req);
+
+/* relay.c */
+void mars_relay_prepare(struct mars_request *req, unsigned long nr);
+bool mars_relay(struct mars_request *req);
+void mars_relay_end(struct mars_request *req);
 
 /* native.c */
 int mars_native_piece(struct mars_request *req, size_t bytes, enum mars_reason reason);

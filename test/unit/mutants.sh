@@ -1,43 +1,46 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# mutants.sh OUT CC-COMMAND…: shows that test_protocol and test_protocol_race can
-# fail. Each line below makes one transition or one barrier of core/protocol.c
-# wrong; the exploration, or the thread sanitizer, must find every one. An edit
-# that changes nothing is a failure too: the source has moved on.
+# mutants.sh OUT CC-COMMAND…: shows that test_protocol, test_protocol_race and
+# test_handover can fail. Each line below makes one transition or one barrier of
+# core/protocol.c or core/handover.c wrong; the exploration, or the thread sanitizer,
+# must find every one. An edit that changes nothing is a failure too: the source has
+# moved on.
 set -eu
 
 out=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-source=$here/../../mars_mod/core/protocol.c
+core=$here/../../mars_mod/core
 nr=0 missed=0
 
-# mutant NAME SED-PROGRAM [race]
+# mutant NAME SED-PROGRAM [race|handover]
 mutant()
 {
-	local name=$1 file=$out/$1.c log=$out/$1.log tries
+	local name=$1 file=$out/$1.c log=$out/$1.log tries=1 source=protocol
 	local how=("$here/test_protocol.c" "$here/explore.c" -DSTOP_AT_WRONG)
 
-	[ $# -lt 3 ] || how=("$here/test_protocol_race.c" -fsanitize=thread)
+	case ${3-} in
+	# The sanitizer sees only what did overlap: on a busy machine that may take more
+	# than one run.
+	race) tries=10 how=("$here/test_protocol_race.c" -fsanitize=thread) ;;
+	handover) source=handover how=("$here/test_handover.c" "$here/explore.c") ;;
+	esac
 
 	nr=$((nr + 1))
-	sed -e "$2" "$source" >"$file"
-	if cmp -s "$source" "$file"; then
-		echo "FAILED: mutant $name: its edit matches nothing in core/protocol.c"
+	sed -e "$2" "$core/$source.c" >"$file"
+	if cmp -s "$core/$source.c" "$file"; then
+		echo "FAILED: mutant $name: its edit matches nothing in core/$source.c"
 		missed=$((missed + 1))
 		return
 	fi
-	if ! "${cc[@]}" -Wno-unused -DPROTOCOL="\"$file\"" -o "$out/$name" \
+	if ! "${cc[@]}" -Wno-unused "-D${source^^}=\"$file\"" -o "$out/$name" \
 		"${how[@]}" -lcmocka >"$log" 2>&1; then
 		echo "FAILED: mutant $name does not compile: $(grep -m1 error "$log")"
 		missed=$((missed + 1))
 		return
 	fi
-	# A crash finds it as well. The sanitizer sees only what did overlap: on a busy
-	# machine that may take more than one run.
-	tries=1
-	[ $# -lt 3 ] || tries=10
+	# A crash finds it as well.
 	while [ $tries -gt 0 ] && TSAN_OPTIONS=halt_on_error=1 timeout 300 "$out/$name" >"$log" 2>&1; do
 		tries=$((tries - 1))
 	done
@@ -89,6 +92,17 @@ mutant weak_publish '/^enum mars_visit mars_visit/,/^}/ {
 }' race
 mutant weak_call "/^bool mars_post_call/,/^}/ s/mars_store_release(\(.*\));/$relaxed/" race
 mutant weak_leave "/^enum mars_visit mars_visit/,/^}/ s/mars_store_release(\(.*MARS_POST_PENDING\));/$relaxed/" race
+
+# A submitter takes with two accesses instead of one; so does the read when it takes back.
+mutant double_take '/^void \*mars_handover_take/,/^}/ s/if (!mars_cmpxchg(&handover->state, MARS_HANDOVER_OFFERED, MARS_HANDOVER_TAKEN))/mars_store_release(\&handover->state, MARS_HANDOVER_TAKEN); if (0)/' handover
+mutant blind_withdraw '/^bool mars_handover_withdraw/,/^}/ s/return mars_cmpxchg(\(&handover->state\), MARS_HANDOVER_OFFERED, \(MARS_HANDOVER_RESERVED\));/mars_store_release(\1, \2); return true;/' handover
+# The read believes that what it has offered was taken: it waits for who never comes.
+mutant no_withdraw '/^bool mars_handover_withdraw/,/^}/ s/return mars_cmpxchg(.*/return false;/' handover
+# It does not wait for what was taken, or is told too early that it is done.
+mutant blind_collect '/^bool mars_handover_collect/,/^}/ s/return mars_cmpxchg(\(&handover->state\), MARS_HANDOVER_DONE, \(MARS_HANDOVER_RESERVED\));/mars_store_release(\1, \2); return true;/' handover
+mutant collect_taken '/^bool mars_handover_collect/,/^}/ s/MARS_HANDOVER_DONE/MARS_HANDOVER_TAKEN/' handover
+# A piece is offered before it is there.
+mutant offer_first '/^void mars_handover_offer/,/^}/ s/handover->work = work;/mars_store_release(\&handover->state, MARS_HANDOVER_OFFERED); mars_step(); &/' handover
 
 [ "$missed" = 0 ] || { echo "FAILED: $missed of $nr mutants"; exit 1; }
 echo "[  PASSED  ] $nr mutants found"

@@ -4,7 +4,8 @@
 # The interface: /sys/fs/mars and what attach and detach say to bad input.
 # XFS is on /x, ext4 on /e.
 
-KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes copy_executors lookahead_bytes"
+KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes copy_executors submit_executors
+	submit_min_bytes lookahead_bytes"
 
 setup()
 {
@@ -153,6 +154,8 @@ t_bad_values()
 		mread refuse "$dir/batch_bytes" 0 63K 65M 100001
 		mread refuse "$dir/max_folio_bytes" 0 2K 3M 128M
 		mread refuse "$dir/copy_executors" 33 1K auto1 aut AUTO -1
+		mread refuse "$dir/submit_executors" 33 1K auto -1
+		mread refuse "$dir/submit_min_bytes" 0 4095 2G auto -1
 		mread refuse "$dir/lookahead_bytes" 2G 1073741825 auto1 aut AUTO autoK -1
 	done
 	mread refuse "$SYS/memory_bytes" 0 1048575 1023K 1024G
@@ -234,6 +237,10 @@ t_good_values()
 		accept "$dir/copy_executors" auto auto
 		accept "$dir/copy_executors" 0 0
 		accept "$dir/copy_executors" 32 32
+		accept "$dir/submit_executors" 0 0
+		accept "$dir/submit_executors" 32 32
+		accept "$dir/submit_min_bytes" 4K 4096
+		accept "$dir/submit_min_bytes" 1G 1073741824
 		accept "$dir/lookahead_bytes" 0 0
 		accept "$dir/lookahead_bytes" 3M 3145728
 		accept "$dir/lookahead_bytes" 1G 1073741824
