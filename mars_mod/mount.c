@@ -355,6 +355,7 @@ struct mars_mount *mars_mount_create(struct super_block *sb, char *path)
 	INIT_HLIST_NODE(&mount->armed);
 	INIT_LIST_HEAD(&mount->list);
 	INIT_WORK(&mount->gone_work, mars_mount_gone);
+	mars_governor_init(&mount->governor);
 	mutex_lock(&mars_mutex);
 	box->config = *defaults_locked();
 	mutex_unlock(&mars_mutex);

@@ -10,6 +10,7 @@
 #include <linux/mutex.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include <mars/core.h>
@@ -27,6 +28,18 @@ struct mars_config_rcu {
 };
 
 /**
+ * struct mars_governor - what submit_executors=auto knows of a mount
+ * @lock:	guards @controller
+ * @controller:	finds the number of executors
+ * @in_flight:	bytes that governed reads have submitted and not copied
+ */
+struct mars_governor {
+	spinlock_t lock;
+	struct mars_controller controller;
+	atomic64_t in_flight;
+};
+
+/**
  * struct mars_mount - one attached super block
  * @kobj:	/sys/fs/mars/mounts/<major:minor>; owns the structure
  * @armed:	in the table that the hook looks in, while enabled; table lock
@@ -36,6 +49,7 @@ struct mars_config_rcu {
  * @enabled:	what the file "enabled" says; mars_mutex
  * @config:	current knobs; written under mars_mutex, read under RCU
  * @stats:	per-CPU counters
+ * @governor:	of submission
  * @gone_work:	removes the entry after the file system was shut down
  * @rcu:	defers the end until every reader of the table is done
  * @fstype:	name of the file system's type, kept from attach
@@ -50,6 +64,7 @@ struct mars_mount {
 	bool enabled;
 	struct mars_config __rcu *config;
 	struct mars_stats __percpu *stats;
+	struct mars_governor governor;
 	struct work_struct gone_work;
 	struct rcu_head rcu;
 	char *fstype;
@@ -129,6 +144,10 @@ struct mars_mount *mars_mount_mark_gone(const struct super_block *sb);
 struct mars_mount *mars_mount_first(void);
 void mars_mount_wait_all_released(void);
 void mars_mount_release(struct kobject *kobj);
+
+/* read/govern.c */
+
+void mars_governor_init(struct mars_governor *governor);
 
 /* attach.c: attach, detach, and the end of a file system */
 

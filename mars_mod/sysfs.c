@@ -9,7 +9,7 @@
  *     defaults/<knob>
  *     workers/			sysfs_workers.c
  *     mounts/<major:minor>/
- *       path fstype enabled <knob>...
+ *       path fstype enabled submit_degree <knob>...
  *       stats/<counter>
  */
 #include <linux/completion.h>
@@ -229,8 +229,14 @@ static int knob_store(struct kobject *kobj, int id, const char *buf, size_t len)
 	return err ?: mars_mount_set_knob(to_mount(kobj), id, value);
 }
 
+static ssize_t submit_degree_show(struct kobject *kobj, int id, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_mount(kobj)->governor.controller.degree));
+}
+
 MARS_ATTR(path_attr, "path", 0444, 0, path_show, NULL);
 MARS_ATTR(fstype_attr, "fstype", 0444, 0, fstype_show, NULL);
+MARS_ATTR(submit_degree_attr, "submit_degree", 0444, 0, submit_degree_show, NULL);
 MARS_ATTR(mount_enabled_attr, "enabled", 0644, 0, mount_enabled_show, mount_enabled_store);
 #define MARS_KNOB(knob, kind, dflt, least, greatest) \
 	MARS_ATTR(knob##_attr, #knob, 0644, MARS_KNOB_##knob, knob_show, knob_store);
@@ -241,6 +247,7 @@ static struct attribute *mount_attrs[] = {
 	&path_attr.attr,
 	&fstype_attr.attr,
 	&mount_enabled_attr.attr,
+	&submit_degree_attr.attr,
 #define MARS_KNOB(knob, kind, dflt, least, greatest) &knob##_attr.attr,
 #include <mars/knobs.def>
 #undef MARS_KNOB

@@ -131,6 +131,7 @@ struct mars_runs {
 
 void mars_runs_init(struct mars_runs *runs);
 bool mars_runs_full(const struct mars_runs *runs);
+u64 mars_runs_total(const struct mars_runs *runs);
 bool mars_runs_push(struct mars_runs *runs, u64 start, u64 end);
 void mars_runs_retire(struct mars_runs *runs, u64 index);
 void mars_runs_rewind(struct mars_runs *runs, u64 index);
@@ -326,5 +327,89 @@ void *mars_handover_take(struct mars_handover *handover);
 void mars_handover_done(struct mars_handover *handover);
 bool mars_handover_collect(struct mars_handover *handover);
 void mars_handover_free(struct mars_handover *handover);
+
+/* core/controller.c */
+
+/* A read of fewer bytes that were missing says nothing about how to submit. */
+#define MARS_SAMPLE_LEAST (1ULL << 20)
+/* Longer counts as this: it was stopped, or the machine slept. */
+#define MARS_SAMPLE_NS_MOST 100000000000ULL
+#define MARS_CONTROLLER_PAIRS 15
+
+/**
+ * struct mars_sample - one read, as the controller sees it
+ * @degree:	what mars_controller_degree() said for it
+ * @bytes:	that it submitted
+ * @wait_ns:	time that it spent submitting or asleep
+ * @whole_ns:	all its time
+ * @in_flight:	mean of the mount's bytes submitted and not copied meanwhile
+ */
+struct mars_sample {
+	unsigned int degree;
+	u64 bytes;
+	u64 wait_ns;
+	u64 whole_ns;
+	u64 in_flight;
+};
+
+/**
+ * struct mars_epoch - reads put together; sums at first, then figures a MiB
+ * @bytes:	that they submitted
+ * @wait:	time spent submitting or asleep
+ * @whole:	all time
+ * @in_flight:	mean bytes
+ */
+struct mars_epoch {
+	u64 bytes;
+	u64 wait;
+	u64 whole;
+	u64 in_flight;
+};
+
+/**
+ * struct mars_controller - how many executors submit
+ * @degree:	in use
+ * @trial:	on trial; @degree while there is no trial
+ * @most:	how many a read could have at last
+ * @second:	this epoch is one of @trial
+ * @reads:	of this epoch
+ * @epoch:	this epoch
+ * @before:	the last one of @degree in this trial
+ * @tried:	the last one of @trial
+ * @nr_pairs:	comparisons in this trial
+ * @gain:	what @trial saved in each, in thousandths
+ * @unlike:	comparisons that came to nothing
+ * @direction:	1: the next trial is of more executors, -1: of fewer
+ * @lost:	trials lost in a row
+ * @epochs:	since it was settled
+ * @rest:	epochs to stay settled
+ * @next_rest:	the next time
+ * @usual:	nanoseconds a MiB since it was settled
+ * @strange:	epochs in a row that were much unlike that
+ */
+struct mars_controller {
+	u32 degree;
+	u32 trial;
+	u32 most;
+	bool second;
+	u32 reads;
+	struct mars_epoch epoch;
+	struct mars_epoch before;
+	struct mars_epoch tried;
+	u32 nr_pairs;
+	int gain[MARS_CONTROLLER_PAIRS];
+	u32 unlike;
+	int direction;
+	u32 lost;
+	u32 epochs;
+	u32 rest;
+	u32 next_rest;
+	u64 usual;
+	u32 strange;
+};
+
+void mars_controller_init(struct mars_controller *controller);
+unsigned int mars_controller_degree(struct mars_controller *controller, unsigned int most);
+void mars_controller_note(struct mars_controller *controller, const struct mars_sample *sample);
 
 #endif /* _MARS_CORE_H */

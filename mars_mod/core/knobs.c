@@ -12,7 +12,6 @@ enum knob_kind {
 	KIND_auto_size,
 	KIND_choice,
 	KIND_toggle,
-	KIND_number,
 	KIND_count,
 };
 
@@ -262,8 +261,6 @@ int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *valu
 		return parse_word(text, len, value);
 	case KIND_toggle:
 		return mars_parse_switch(text, len, value);
-	case KIND_number:
-		return mars_parse_number(text, len, value);
 	case KIND_count:
 		if (parse_auto(text, len, value))
 			return 0;

@@ -40,6 +40,26 @@ bool mars_runs_full(const struct mars_runs *runs)
 }
 
 /**
+ * mars_runs_total() - pages in all runs together
+ * @runs: the runs of one read
+ *
+ * Context: Any.
+ * Return: The number.
+ */
+u64 mars_runs_total(const struct mars_runs *runs)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < runs->nr; i++) {
+		const struct mars_run *run = &runs->slot[(runs->head + i) % MARS_RUNS_MAX];
+
+		sum += run->end - run->start;
+	}
+	return sum;
+}
+
+/**
  * mars_runs_push() - add a run above all others
  * @runs: the runs of one read
  * @start: first page index

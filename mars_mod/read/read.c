@@ -105,8 +105,8 @@ static void advance_over_chunk(struct mars_request *req, unsigned long nr)
 		mars_lookahead_note(req, nr);
 	else
 		mars_runs_push(&req->runs, req->next, req->next + nr);
+	mars_govern_submitted(req, nr);
 	req->next += nr;
-	req->nr_runs++;
 	if (req->order < req->max_order)
 		req->order++;
 }
@@ -382,7 +382,7 @@ static void request_init(struct mars_request *req, struct mars_mount *mount,
 	req->order = req->max_order;
 	req->collided = ULONG_MAX;
 	req->last_pos = iocb->ki_filp->f_ra.prev_pos;
-	req->submit_executors = req->config.submit_executors;
+	mars_govern_begin(req);
 	mars_ledger_init(&req->ledger);
 	mars_runs_init(&req->runs);
 }
@@ -441,6 +441,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	mars_lookahead_leave(req);
 	mars_stat_add(mount->stats, MARS_STAT_reads, 1);
 	mars_stat_add(mount->stats, MARS_STAT_bytes, req->copied);
+	mars_govern_end(req, ktime_get_ns() - start);
 	trace_mars_read_end(req->id, ret, ktime_get_ns() - start);
 	mars_share_free(req);
 	mars_budget_give(req->budget);

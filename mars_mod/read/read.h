@@ -69,6 +69,12 @@ struct mars_relay;
  * @share_from:	file position from which it is worth asking for workers again
  * @submit_executors: how many submit at most, the read among them
  * @nr_runs:	runs that were submitted
+ * @governed:	@submit_executors is the controller's
+ * @submitted:	bytes of its range that it submitted, while @governed
+ * @wait_ns:	time that it spent submitting or asleep
+ * @in_flight:	bytes of it that are submitted and not copied, as the mount knows
+ * @in_flight_sum: of the mount's, at each submission
+ * @in_flight_nr: submissions
  * @relay:	submitters, from the first time on that one was looked for
  * @relay_from:	page index from which it is worth looking for submitters again
  * @settled:	early_copy=off: page index up to which everything was waited for
@@ -124,6 +130,12 @@ struct mars_request {
 	loff_t share_from;
 	unsigned int submit_executors;
 	unsigned long nr_runs;
+	bool governed;
+	u64 submitted;
+	u64 wait_ns;
+	u64 in_flight;
+	u64 in_flight_sum;
+	u64 in_flight_nr;
 	struct mars_relay *relay;
 	pgoff_t relay_from;
 	pgoff_t settled;
@@ -260,6 +272,11 @@ int mars_insert(struct mars_request *req);
 unsigned long mars_start_io(struct mars_request *req, struct file_ra_state *ra, pgoff_t index,
 			    unsigned long nr, bool workingset);
 void mars_submit(struct mars_request *req);
+
+/* govern.c */
+void mars_govern_begin(struct mars_request *req);
+void mars_govern_submitted(struct mars_request *req, unsigned long nr);
+void mars_govern_end(struct mars_request *req, u64 ns);
 
 /* relay.c */
 void mars_relay_prepare(struct mars_request *req, unsigned long nr);

@@ -237,7 +237,7 @@ static bool give(struct mars_request *req, unsigned int i)
 bool mars_relay(struct mars_request *req)
 {
 	struct mars_relay *relay = req->relay;
-	u64 bytes = (u64)req->nr_pages << PAGE_SHIFT;
+	u64 bytes = (u64)req->nr_pages << PAGE_SHIFT, start = ktime_get_ns();
 	unsigned int i;
 
 	if (!relay || relay->stopped || req->workingset || !wanted(req, req->nr_pages))
@@ -247,6 +247,7 @@ bool mars_relay(struct mars_request *req)
 			continue;
 		if (!give(req, i))
 			continue;
+		req->wait_ns += ktime_get_ns() - start;
 		req->nr_folios = 0;
 		req->nr_pages = 0;
 		mars_stat_add(req->mount->stats, MARS_STAT_relays, 1);
@@ -254,6 +255,7 @@ bool mars_relay(struct mars_request *req)
 		mars_stat_add(req->mount->stats, MARS_STAT_bytes_submitted, bytes);
 		return true;
 	}
+	req->wait_ns += ktime_get_ns() - start;
 	return false;
 }
 

@@ -75,12 +75,13 @@ unsigned long mars_start_io(struct mars_request *req, struct file_ra_state *ra, 
 void mars_submit(struct mars_request *req)
 {
 	unsigned long nr = req->nr_pages;
-	u64 start = ktime_get_ns();
+	u64 start = ktime_get_ns(), ns;
 
 	mars_start_io(req, &req->ra, req->next, nr, req->workingset);
 	req->nr_folios = 0;
 	req->nr_pages = 0;
 	mars_stat_add(req->mount->stats, MARS_STAT_bytes_submitted, (u64)nr << PAGE_SHIFT);
-	trace_mars_submit(req->id, req->next, nr,
-			  mars_stage_end(req, MARS_STAT_submit_ns, start));
+	ns = mars_stage_end(req, MARS_STAT_submit_ns, start);
+	req->wait_ns += ns;
+	trace_mars_submit(req->id, req->next, nr, ns);
 }

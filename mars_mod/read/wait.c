@@ -22,13 +22,14 @@
  */
 int mars_wait(struct mars_request *req, struct folio *folio)
 {
-	u64 start = ktime_get_ns();
+	u64 start = ktime_get_ns(), ns;
 	int err;
 
 	err = folio_wait_bit_killable(folio, PG_locked);
 	req->waited = folio_next_index(folio);
-	trace_mars_wait(req->id, folio->index, folio_nr_pages(folio),
-			mars_stage_end(req, MARS_STAT_idle_ns, start));
+	ns = mars_stage_end(req, MARS_STAT_idle_ns, start);
+	req->wait_ns += ns;
+	trace_mars_wait(req->id, folio->index, folio_nr_pages(folio), ns);
 	if (err)
 		return -EINTR;
 	return folio_test_uptodate(folio) ? 0 : MARS_REISSUE;

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# mutants.sh OUT CC-COMMAND…: shows that test_protocol, test_protocol_race and
-# test_handover can fail. Each line below makes one transition or one barrier of
-# core/protocol.c or core/handover.c wrong; the exploration, or the thread sanitizer,
-# must find every one. An edit that changes nothing is a failure too: the source has
-# moved on.
+# mutants.sh OUT CC-COMMAND…: shows that test_protocol, test_protocol_race,
+# test_handover and test_controller can fail. Each line below makes one transition or
+# one barrier of core/protocol.c or core/handover.c wrong, which the exploration, or
+# the thread sanitizer, must find; or takes something from core/controller.c, which
+# must show in the simulation. An edit that changes nothing is a failure too: the
+# source has moved on.
 set -eu
 
 out=$1
@@ -14,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 core=$here/../../mars_mod/core
 nr=0 missed=0
 
-# mutant NAME SED-PROGRAM [race|handover]
+# mutant NAME SED-PROGRAM [race|handover|controller]
 mutant()
 {
 	local name=$1 file=$out/$1.c log=$out/$1.log tries=1 source=protocol
@@ -24,6 +25,7 @@ mutant()
 	# The sanitizer sees only what did overlap: on a busy machine that may take more
 	# than one run.
 	race) tries=10 how=("$here/test_protocol_race.c" -fsanitize=thread) ;;
+	controller) source=controller how=("$here/test_controller.c" -O2) ;;
 	handover) source=handover how=("$here/test_handover.c" "$here/explore.c") ;;
 	esac
 
@@ -35,7 +37,7 @@ mutant()
 		return
 	fi
 	if ! "${cc[@]}" -Wno-unused "-D${source^^}=\"$file\"" -o "$out/$name" \
-		"${how[@]}" -lcmocka >"$log" 2>&1; then
+		"${how[@]}" -lcmocka -lm >"$log" 2>&1; then
 		echo "FAILED: mutant $name does not compile: $(grep -m1 error "$log")"
 		missed=$((missed + 1))
 		return
@@ -48,7 +50,7 @@ mutant()
 		echo "FAILED: mutant $name was not found to be wrong"
 		missed=$((missed + 1))
 	else
-		echo "mutant $name: $(sed -n 's/.* ends, //p; s/^WARNING: ThreadSanitizer: //p' "$log" |
+		echo "mutant $name: $(sed -n 's/.* ends, //p; s/^WARNING: ThreadSanitizer: //p; s/^ERROR: //p' "$log" |
 			grep -v '^all right' | head -n 1)"
 	fi
 }
@@ -103,6 +105,20 @@ mutant blind_collect '/^bool mars_handover_collect/,/^}/ s/return mars_cmpxchg(\
 mutant collect_taken '/^bool mars_handover_collect/,/^}/ s/MARS_HANDOVER_DONE/MARS_HANDOVER_TAKEN/' handover
 # A piece is offered before it is there.
 mutant offer_first '/^void mars_handover_offer/,/^}/ s/handover->work = work;/mars_store_release(\&handover->state, MARS_HANDOVER_OFFERED); mars_step(); &/' handover
+
+# A controller that never tries, or never has enough of it.
+mutant never '/^static void look_around/,/^}/ s/while (controller->lost < 2)/while (0)/' controller
+mutant restless 's/^#define REST_FIRST .*/#define REST_FIRST 1/; s/^#define REST_MOST .*/#define REST_MOST 1/' controller
+# One that believes what it sees once; that takes more for nothing; that never takes fewer.
+mutant hasty 's/^#define PAIRS .*/#define PAIRS 1/; s/^#define DISSENT .*/#define DISSENT 0/' controller
+mutant greedy 's/^#define WORTH_IT .*/#define WORTH_IT (-200)/; s/^#define DISSENT .*/#define DISSENT 0/' controller
+mutant upwards 's/^#define NO_WORSE .*/#define NO_WORSE 2000/; s/^#define CLEAR_WINS .*/#define CLEAR_WINS 99/' controller
+# One that does not see that the device has become another.
+mutant unmoved 's/^#define CHANGE_TIMES .*/#define CHANGE_TIMES 1000000/' controller
+# One that asks for more than there are CPUs.
+mutant beyond '/^unsigned int mars_controller_degree/,/^}/ s/return min(.*/return present(controller);/; s/min(degree + step, controller->most)/degree + step/' controller
+# One that does not look at what it was told of another degree.
+mutant mixed 's/sample->degree != min(present(controller), controller->most)/0/' controller
 
 [ "$missed" = 0 ] || { echo "FAILED: $missed of $nr mutants"; exit 1; }
 echo "[  PASSED  ] $nr mutants found"

@@ -213,7 +213,8 @@ static void test_words(void **state)
 	assert_int_equal(mars_knob_parse(MARS_KNOB_submit_executors, "4\n", 2, &value), 0);
 	assert_int_equal(value, 4);
 	assert_int_equal(mars_knob_parse(MARS_KNOB_submit_executors, "4K", 2, &value), -EINVAL);
-	assert_int_equal(mars_knob_parse(MARS_KNOB_submit_executors, "auto", 4, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_submit_executors, "auto", 4, &value), 0);
+	assert_true(value == MARS_AUTO);
 	assert_int_equal(mars_knob_parse(MARS_KNOB_batch_bytes, "1M\n", 3, &value), 0);
 	assert_int_equal(value, 1 << 20);
 	assert_null(mars_knob_word(MARS_KNOB_batch_bytes, 1));

@@ -154,7 +154,7 @@ t_bad_values()
 		mread refuse "$dir/batch_bytes" 0 63K 65M 100001
 		mread refuse "$dir/max_folio_bytes" 0 2K 3M 128M
 		mread refuse "$dir/copy_executors" 33 1K auto1 aut AUTO -1
-		mread refuse "$dir/submit_executors" 33 1K auto -1
+		mread refuse "$dir/submit_executors" 33 1K auto1 aut AUTO -1
 		mread refuse "$dir/submit_min_bytes" 0 4095 2G auto -1
 		mread refuse "$dir/lookahead_bytes" 2G 1073741825 auto1 aut AUTO autoK -1
 	done
@@ -237,6 +237,7 @@ t_good_values()
 		accept "$dir/copy_executors" auto auto
 		accept "$dir/copy_executors" 0 0
 		accept "$dir/copy_executors" 32 32
+		accept "$dir/submit_executors" auto auto
 		accept "$dir/submit_executors" 0 0
 		accept "$dir/submit_executors" 32 32
 		accept "$dir/submit_min_bytes" 4K 4096

@@ -87,6 +87,25 @@ t_least()
 	put "$(entry /t)/submit_min_bytes" 256K 0
 }
 
+# auto tries more than one, and finds something that this guest has.
+t_auto()
+{
+	native && skip "no submitters without MARS"
+	executors auto
+	note_relayed
+	wait_for 120 relay_once
+	for i in 1 2 3 4; do
+		cold
+	done
+	degree=$(cat "$(entry /t)/submit_degree")
+	if [ "$degree" -lt 1 ] || [ "$degree" -gt "$(nproc)" ]; then
+		fail "submit_degree is $degree, with $(nproc) CPUs"
+	fi
+	mars_off /t
+	mars_on /t
+	cold
+}
+
 t_readers()
 {
 	executors 2
@@ -271,7 +290,7 @@ issued_as()
 		{
 			for (i = 1; i < NF && $i != "block_rq_issue:"; i++)
 				;
-			if ($(i + 1) != disk || $(i + 2) !~ /^R/)
+			if ($(i + 1) != disk || $(i + 2) !~ /^R/ || $(i + 2) ~ /M/)
 				next
 			if ($(i + 2) !~ /^RA/) {
 				print "FAILED: a request without REQ_RAHEAD: " $0
@@ -421,6 +440,7 @@ t_rmmod()
 t setup 120 setup
 t bytes 240 t_bytes
 t least 120 t_least
+t auto 180 t_auto
 t readers 90 t_readers
 t truncate 120 t_truncate
 t kill 120 t_kill
