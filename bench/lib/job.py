@@ -21,10 +21,11 @@ RUNNER = BENCH.parent / "test" / "vm" / "run"
 
 HEADER = ("suite,kernel,fs,profile,pattern,size_bytes,hit_pct,buffer,config,round,bytes,seconds,"
           "reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,icount,hit_layout,"
-          "mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in").split(",")
+          "mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,"
+          "device_requests,device_ms").split(",")
 GUEST_FIELDS = ("reads", "sectors_read", "resident_pages", "mars_reads", "mars_bytes_missed",
                 "mars_bytes", "mars_bytes_masked", "mars_bytes_out_of_order",
-                "mars_bytes_faulted_in")
+                "mars_bytes_faulted_in", "device_requests", "device_ms")
 
 
 class Failure(Exception):
@@ -184,8 +185,8 @@ def runner_command(options, job, timeout, with_mars):
     else:
         disks = [job.profile] * (2 if job.suite.other else 1)
         command += ["--disk", ",".join(disks)]
-    if options.smp:
-        command += ["--smp", str(options.smp)]
+    if options.smp or job.suite.smp:
+        command += ["--smp", str(options.smp or job.suite.smp)]
     if options.mem:
         command += ["--mem", options.mem]
     if job.suite.icount:
@@ -230,3 +231,4 @@ def run(options, job):
     job.env = read_env(job.directory / "env.txt")
     read_raw(job, job.directory / "raw.csv")
     job.env["machine_kind"] = machine_kind(options, job.env)
+    job.env["host_cpus"] = str(len(os.sched_getaffinity(0)))

@@ -81,7 +81,8 @@ class Suite:
     sectors     print how many sectors the device delivered for each one asked for
     sweep       also measure Linux at every read_ahead_kb of the sweep
     min_total   bytes that a sample reads at least, in requests of the cell's size
-    view        how it is printed: reads, copy or shares (lib/figures.py)
+    view        how it is printed: reads, copy, shares or flight (lib/figures.py)
+    smp         CPUs of the guest, when nobody says otherwise
     icount      run the guest on a virtual clock of one nanosecond an instruction, and
                 report instructions a read instead of MiB/s
     other       the guest gets a second file system (for mars=other)
@@ -112,6 +113,7 @@ class Suite:
     steps: tuple = ()
     shown: tuple = ()
     sectors: bool = False
+    smp: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ FIG10 = (
     mars_variant("masked", copy_executors="1"),
     mars_variant("final", copy_executors="auto"),
 )
+# The reader submits alone, with three others, with as many as MARS finds best.
+SUBMIT = tuple(mars_variant(f"submit-{n}", submit_executors=n) for n in ("0", "4", "auto"))
 # Every read on its own, and with the next one under way when it returns.
 STREAMS = (mars_variant("alone", lookahead_bytes="0"), MARS)
 FRESH = (("buffer", "fresh"),)
@@ -281,6 +285,19 @@ SUITES = {
             aa=("linux-default",) + tuple(config.name for config in FIG10),
             steps=tuple(config.name for config in FIG10),
             shown=("mars-final",),
+        ),
+        Suite(
+            name="fig7",
+            title="the paper's figure 7: I/O submitted by the reader alone, with three others, "
+                  "with as many as MARS finds best",
+            sizes=(8 * MIB, 32 * MIB, 128 * MIB),
+            buffers=("reused",),
+            profiles=("ssd", "nvme", "raid0-nvme", "raid0-null"),
+            configs=(LINUX_DEFAULT,) + SUBMIT,
+            aa=("linux-default",) + tuple(config.name for config in SUBMIT),
+            min_total=128 * MIB,
+            view="flight",
+            smp=4,
         ),
         Suite(
             name="small",

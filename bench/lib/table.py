@@ -229,6 +229,9 @@ def environment(env):
     if env.get("machine_kind") == "emulated":
         lines.append("This is an EMULATED machine with simulated devices: compare the columns "
                      "with one another, not with figures of real hardware.")
+        if int(env.get("cpus", 0)) > int(env.get("host_cpus", 0)) > 0:
+            lines.append(f"It is OVERSUBSCRIBED: {env['cpus']} CPUs on {env['host_cpus']} of the "
+                         "host, so what several of them do at once takes longer than it would.")
     elif env.get("machine_kind") == "virtual":
         lines.append("This is a virtual machine: others may share its CPUs and its devices.")
     return lines

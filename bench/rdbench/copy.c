@@ -71,7 +71,7 @@ void copy_run(const struct sample *s, struct result *res)
 	res->bytes = s->size;
 	res->reads = 1;
 	res->resident_pages = s->size / PAGE;
-	res->sectors = -1;
+	res->device = (struct device){ -1, -1, -1 };
 	res->fault_in = parameter_ns("fault_in_ns");
 	res->seconds = parameter_ns("copy_ns");
 }

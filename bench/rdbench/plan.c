@@ -134,11 +134,11 @@ static void run_line(char *line, const struct target *t)
 	else
 		die("plan: sample %ld is not of op=copy, but no file was given", s.id);
 	printf("%ld,%llu,%.9f,%llu,%lld,%llu", s.id, (unsigned long long)r.bytes,
-	       r.seconds, (unsigned long long)r.reads, r.sectors,
+	       r.seconds, (unsigned long long)r.reads, r.device.sectors,
 	       (unsigned long long)r.resident_pages);
 	for (i = 0; i < NR_COUNTERS; i++)
 		printf(",%lld", r.mars[i]);
-	printf(",%.9f\n", r.fault_in);
+	printf(",%.9f,%lld,%lld\n", r.fault_in, r.device.requests, r.device.ms);
 	fflush(stdout);
 }
 
@@ -151,7 +151,7 @@ void plan_run(const char *plan, const struct target *t, double budget, int need)
 
 	if (!f)
 		die("cannot read the plan %s: %s", plan, strerror(errno));
-	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,fault_in_seconds");
+	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,fault_in_seconds,device_requests,device_ms");
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "sample ", 7)) {

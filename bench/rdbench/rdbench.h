@@ -69,10 +69,17 @@ struct range {
 /* Counters of MARS whose gain over a sample is reported; see mars.c. */
 #define NR_COUNTERS 6
 
+/* Counts of a device since it was made; -1: not known. */
+struct device {
+	long long sectors;	/* read */
+	long long requests;	/* of those reads */
+	long long ms;		/* that all those requests took together */
+};
+
 struct result {
 	uint64_t bytes, reads;
 	double seconds;
-	long long sectors;	/* -1: not known */
+	struct device device;	/* what the device did; -1: not known */
 	uint64_t resident_pages;
 	long long mars[NR_COUNTERS];
 	double fault_in;	/* op=copy only: seconds, apart from the others */
@@ -91,7 +98,7 @@ uint64_t rng_next(uint64_t *state);
 void target_find(struct target *t, const char *dir, const char *data_dev);
 void target_set_ra(const struct target *t, const char *value);
 const char *target_ra_default(const struct target *t);
-long long target_sectors(const struct target *t);
+void target_device(const struct target *t, struct device *device);
 
 /* mars.c */
 void mars_setup(const char *module, const struct target *here, const struct target *other);

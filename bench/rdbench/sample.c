@@ -168,7 +168,8 @@ static int open_sample(const struct sample *s)
 
 void sample_run(const struct sample *s, const struct target *t, struct result *res)
 {
-	long long sectors, before[NR_COUNTERS];
+	long long before[NR_COUNTERS];
+	struct device device;
 	struct range *r;
 	size_t nr;
 	int fd, i;
@@ -179,7 +180,7 @@ void sample_run(const struct sample *s, const struct target *t, struct result *r
 	cold_prepare(s, r, nr);
 	res->resident_pages = cold_resident(r, nr);
 	fd = open_sample(s);
-	sectors = target_sectors(t);
+	target_device(t, &device);
 	mars_stats(before);
 
 	res->seconds = s->fresh ? time_fresh(s, fd, r, nr) : time_reused(s, fd, r, nr);
@@ -187,11 +188,14 @@ void sample_run(const struct sample *s, const struct target *t, struct result *r
 	mars_stats(res->mars);
 	for (i = 0; i < NR_COUNTERS; i++)
 		res->mars[i] -= before[i];
-	res->sectors = target_sectors(t);
-	if (sectors < 0 || res->sectors < 0)
-		res->sectors = -1;
-	else
-		res->sectors -= sectors;
+	target_device(t, &res->device);
+	if (device.sectors < 0 || res->device.sectors < 0) {
+		res->device = (struct device){ -1, -1, -1 };
+	} else {
+		res->device.sectors -= device.sectors;
+		res->device.requests -= device.requests;
+		res->device.ms -= device.ms;
+	}
 	res->reads = nr;
 	res->bytes = nr * s->size;
 	close(fd);

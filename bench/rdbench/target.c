@@ -117,23 +117,26 @@ void target_set_ra(const struct target *t, const char *value)
 
 /*
  * Read-ahead may still be under way when the last read returns; what it brings in belongs
- * to the sample, and must not reach into the next one. -1 when nothing can be known.
+ * to the sample, and must not reach into the next one.
  */
-long long target_sectors(const struct target *t)
+void target_device(const struct target *t, struct device *device)
 {
-	unsigned long long sectors = 0, in_flight = 1;
+	struct device found = { 0 };
+	unsigned long long in_flight = 1;
 	char text[512];
 	int i;
 
+	*device = (struct device){ -1, -1, -1 };
 	if (!t->stat_path[0])
-		return -1;
+		return;
 	for (i = 0; i < 2000 && in_flight; i++) {
 		if (i)
 			usleep(1000);
 		if (read_text(t->stat_path, text, sizeof(text)) ||
-		    sscanf(text, "%*u %*u %llu %*u %*u %*u %*u %*u %llu", &sectors,
-			   &in_flight) != 2)
-			return -1;
+		    sscanf(text, "%lld %*u %lld %lld %*u %*u %*u %*u %llu", &found.requests,
+			   &found.sectors, &found.ms, &in_flight) != 4)
+			return;
 	}
-	return in_flight ? -1 : (long long)sectors;
+	if (!in_flight)
+		*device = found;
 }
