@@ -93,10 +93,15 @@ bool mars_runs_push(struct mars_runs *runs, u64 start, u64 end)
  */
 void mars_runs_retire(struct mars_runs *runs, u64 index)
 {
+	struct mars_run *first;
+
 	while (runs->nr && run_at(runs, 0)->end <= index) {
 		runs->head = (runs->head + 1) % MARS_RUNS_MAX;
 		runs->nr--;
 	}
+	first = run_at(runs, 0);
+	if (runs->nr && first->start < index)
+		first->start = index;
 }
 
 /**
