@@ -28,14 +28,16 @@ struct mars_config_rcu {
 };
 
 /**
- * struct mars_governor - what submit_executors=auto knows of a mount
- * @lock:	guards @controller
+ * struct mars_governor - what submit_executors=auto and depth=auto know of a mount
+ * @lock:	guards @controller and @depth
  * @controller:	finds the number of executors
+ * @depth:	finds how much in flight is enough
  * @in_flight:	bytes that governed reads have submitted and not copied
  */
 struct mars_governor {
 	spinlock_t lock;
 	struct mars_controller controller;
+	struct mars_depth depth;
 	atomic64_t in_flight;
 };
 

@@ -9,7 +9,7 @@
  *     defaults/<knob>
  *     workers/			sysfs_workers.c
  *     mounts/<major:minor>/
- *       path fstype enabled submit_degree <knob>...
+ *       path fstype enabled submit_degree depth_bytes <knob>...
  *       stats/<counter>
  */
 #include <linux/completion.h>
@@ -234,9 +234,18 @@ static ssize_t submit_degree_show(struct kobject *kobj, int id, char *buf)
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_mount(kobj)->governor.controller.degree));
 }
 
+static ssize_t depth_bytes_show(struct kobject *kobj, int id, char *buf)
+{
+	struct mars_mount *mount = to_mount(kobj);
+	u64 limit = READ_ONCE(mount->governor.depth.limit);
+
+	return sysfs_emit(buf, "%llu\n", min(limit, mars_mount_knob(mount, MARS_KNOB_window_bytes)));
+}
+
 MARS_ATTR(path_attr, "path", 0444, 0, path_show, NULL);
 MARS_ATTR(fstype_attr, "fstype", 0444, 0, fstype_show, NULL);
 MARS_ATTR(submit_degree_attr, "submit_degree", 0444, 0, submit_degree_show, NULL);
+MARS_ATTR(depth_bytes_attr, "depth_bytes", 0444, 0, depth_bytes_show, NULL);
 MARS_ATTR(mount_enabled_attr, "enabled", 0644, 0, mount_enabled_show, mount_enabled_store);
 #define MARS_KNOB(knob, kind, dflt, least, greatest) \
 	MARS_ATTR(knob##_attr, #knob, 0644, MARS_KNOB_##knob, knob_show, knob_store);
@@ -248,6 +257,7 @@ static struct attribute *mount_attrs[] = {
 	&fstype_attr.attr,
 	&mount_enabled_attr.attr,
 	&submit_degree_attr.attr,
+	&depth_bytes_attr.attr,
 #define MARS_KNOB(knob, kind, dflt, least, greatest) &knob##_attr.attr,
 #include <mars/knobs.def>
 #undef MARS_KNOB

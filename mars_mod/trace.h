@@ -177,6 +177,23 @@ DEFINE_EVENT(mars_span, mars_wait,
 	TP_PROTO(u64 id, pgoff_t index, unsigned long nr, u64 ns),
 	TP_ARGS(id, index, nr, ns));
 
+/* What a read that brought in so many bytes has shown: the limit of the next. */
+TRACE_EVENT(mars_depth,
+	TP_PROTO(u64 id, u64 bytes, u64 limit),
+	TP_ARGS(id, bytes, limit),
+	TP_STRUCT__entry(
+		__field(u64, id)
+		__field(u64, bytes)
+		__field(u64, limit)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->limit = limit;
+	),
+	TP_printk("id=%llu bytes=%llu limit=%llu", __entry->id, __entry->bytes, __entry->limit)
+);
+
 DECLARE_EVENT_CLASS(mars_bytes,
 	TP_PROTO(u64 id, loff_t pos, size_t bytes, u64 ns),
 	TP_ARGS(id, pos, bytes, ns),

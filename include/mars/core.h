@@ -16,6 +16,12 @@ enum mars_early_copy {
 #undef MARS_EARLY_COPY
 };
 
+enum mars_depth_choice {
+#define MARS_DEPTH(word) MARS_DEPTH_##word,
+#include <mars/knobs.def>
+#undef MARS_DEPTH
+};
+
 /* The value of a knob of kind "count" or "auto_size" that says auto. */
 #define MARS_AUTO (~0ULL)
 
@@ -411,5 +417,52 @@ struct mars_controller {
 void mars_controller_init(struct mars_controller *controller);
 unsigned int mars_controller_degree(struct mars_controller *controller, unsigned int most);
 void mars_controller_note(struct mars_controller *controller, const struct mars_sample *sample);
+
+/* core/depth.c */
+
+/* Points of a curve, from 1 MiB to 1 GiB. */
+#define MARS_DEPTH_POINTS 21
+/* Knees of which the greatest counts. */
+#define MARS_DEPTH_KNEES 8
+/* No limit. */
+#define MARS_DEPTH_NONE (~0ULL)
+
+/**
+ * struct mars_depth_curve - how fast a read's first bytes were there
+ * @begin:	when the first were submitted, in nanoseconds
+ * @nr:		points reached
+ * @after:	nanoseconds that the first mars_depth_point() bytes took
+ */
+struct mars_depth_curve {
+	u64 begin;
+	u32 nr;
+	u64 after[MARS_DEPTH_POINTS];
+};
+
+/**
+ * struct mars_depth - how much the reads of a mount should have in flight
+ * @limit:	bytes, or MARS_DEPTH_NONE
+ * @knee:	ring of the last knees, in bytes
+ * @nr:		knees ever put there
+ * @unbent:	the last curve went on without a bend
+ * @reads:	that were limited since then
+ * @learned:	when that was, in nanoseconds
+ */
+struct mars_depth {
+	u64 limit;
+	u64 knee[MARS_DEPTH_KNEES];
+	u32 nr;
+	bool unbent;
+	u32 reads;
+	u64 learned;
+};
+
+u64 mars_depth_point(u32 nth);
+void mars_depth_begin(struct mars_depth_curve *curve, u64 now);
+void mars_depth_reach(struct mars_depth_curve *curve, u64 bytes, u64 now);
+u64 mars_depth_knee(const struct mars_depth_curve *curve, bool *bent);
+void mars_depth_init(struct mars_depth *depth);
+u64 mars_depth_limit(struct mars_depth *depth, u64 length, u64 now, bool *probe);
+bool mars_depth_learn(struct mars_depth *depth, const struct mars_depth_curve *curve, u64 now);
 
 #endif /* _MARS_CORE_H */

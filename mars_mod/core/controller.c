@@ -17,7 +17,7 @@
  * each time after that. When the time a byte takes is several times what it was, for
  * some epochs, the device is another one, or has another load: then all this begins anew.
  *
- * The bytes in flight are the window's business. This never asks for more or less of
+ * The bytes in flight are the depth's business (depth.c). This never asks for more or less of
  * them; and when they have changed from one epoch of the degree in use to the next,
  * nothing is concluded from the one in between, for it may be that which made the
  * difference.

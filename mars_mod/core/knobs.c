@@ -35,6 +35,17 @@ static const char * const early_copy_words[] = {
 #undef MARS_EARLY_COPY
 };
 
+static const char * const depth_words[] = {
+#define MARS_DEPTH(word) #word,
+#include <mars/knobs.def>
+#undef MARS_DEPTH
+};
+
+static const char *choice_word(enum mars_knob knob, u64 value)
+{
+	return knob == MARS_KNOB_depth ? depth_words[value] : early_copy_words[value];
+}
+
 static u64 *knob_field(struct mars_config *config, enum mars_knob knob)
 {
 	switch (knob) {
@@ -181,14 +192,16 @@ int mars_parse_size(const char *text, size_t len, u64 *value)
 	return 0;
 }
 
-static int parse_word(const char *text, size_t len, u64 *value)
+static int parse_word(enum mars_knob knob, const char *text, size_t len, u64 *value)
 {
-	size_t i;
+	u64 i;
 
 	if (len && text[len - 1] == '\n')
 		len--;
-	for (i = 0; i < ARRAY_SIZE(early_copy_words); i++) {
-		if (len == strlen(early_copy_words[i]) && !memcmp(text, early_copy_words[i], len)) {
+	for (i = ranges[knob].least; i <= ranges[knob].greatest; i++) {
+		const char *word = choice_word(knob, i);
+
+		if (len == strlen(word) && !memcmp(text, word, len)) {
 			*value = i;
 			return 0;
 		}
@@ -258,7 +271,7 @@ int mars_knob_parse(enum mars_knob knob, const char *text, size_t len, u64 *valu
 {
 	switch (ranges[knob].kind) {
 	case KIND_choice:
-		return parse_word(text, len, value);
+		return parse_word(knob, text, len, value);
 	case KIND_toggle:
 		return mars_parse_switch(text, len, value);
 	case KIND_count:
@@ -286,5 +299,5 @@ const char *mars_knob_word(enum mars_knob knob, u64 value)
 {
 	if (is_auto(knob, value))
 		return "auto";
-	return ranges[knob].kind == KIND_choice ? early_copy_words[value] : NULL;
+	return ranges[knob].kind == KIND_choice ? choice_word(knob, value) : NULL;
 }

@@ -94,4 +94,5 @@ void mars_governor_init(struct mars_governor *governor)
 	spin_lock_init(&governor->lock);
 	atomic64_set(&governor->in_flight, 0);
 	mars_controller_init(&governor->controller);
+	mars_depth_init(&governor->depth);
 }

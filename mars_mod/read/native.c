@@ -22,6 +22,7 @@ int mars_native_piece(struct mars_request *req, size_t bytes, enum mars_reason r
 	ssize_t ret;
 
 	mars_share_release(req);
+	req->probing = false;
 	bytes = min(bytes, count);
 	iov_iter_truncate(req->iter, bytes);
 	ret = mars_native_read(req->iocb, req->iter, 0);

@@ -54,7 +54,7 @@ static bool can_advance(const struct mars_request *req)
 	    (req->iocb->ki_pos >> PAGE_SHIFT) < req->settled)
 		return false;
 	return req->next < req->limit && !req->starved && !mars_runs_full(&req->runs) &&
-	       in_window(req);
+	       in_window(req) && mars_flight_room(req);
 }
 
 static bool can_look_ahead(const struct mars_request *req)
@@ -101,10 +101,12 @@ static void meet_eof(struct mars_request *req)
 
 static void advance_over_chunk(struct mars_request *req, unsigned long nr)
 {
-	if (mars_is_ahead(req))
+	if (mars_is_ahead(req)) {
 		mars_lookahead_note(req, nr);
-	else
+	} else {
 		mars_runs_push(&req->runs, req->next, req->next + nr);
+		mars_flight_submitted(req, nr);
+	}
 	mars_govern_submitted(req, nr);
 	req->next += nr;
 	if (req->order < req->max_order)
@@ -234,6 +236,7 @@ static int head_missing(struct mars_request *req)
 		return mars_native_piece(req, PAGE_SIZE << req->min_order, MARS_NATIVE_vanished);
 	req->window = max(req->window / 2, MARS_WINDOW_LEAST);
 	req->regrow = req->iocb->ki_pos + req->window;
+	req->probing = false;
 	mars_lookahead_stop(req);
 	req->next = round_down(index, 1UL << req->min_order);
 	/* early_copy=off: what is brought in again is waited for again. */
@@ -349,6 +352,7 @@ static int mars_run(struct mars_request *req)
 			err = mars_drain(req);
 			if (err)
 				break;
+			mars_flight_copied(req);
 			grow_window(req);
 			keep_pace(req, req->iocb->ki_pos - pos);
 		}
@@ -396,6 +400,7 @@ static bool take_budget(struct mars_request *req)
 	mars_lookahead_plan(req, length, left - length);
 	req->budget = mars_budget_take(length, req->config.window_bytes, &req->ahead);
 	req->window = req->budget;
+	mars_flight_begin(req, length);
 	return req->budget;
 }
 
@@ -442,6 +447,7 @@ ssize_t mars_read(struct mars_mount *mount, struct kiocb *iocb, struct iov_iter 
 	mars_stat_add(mount->stats, MARS_STAT_reads, 1);
 	mars_stat_add(mount->stats, MARS_STAT_bytes, req->copied);
 	mars_govern_end(req, ktime_get_ns() - start);
+	mars_flight_end(req);
 	trace_mars_read_end(req->id, ret, ktime_get_ns() - start);
 	mars_share_free(req);
 	mars_budget_give(req->budget);

@@ -43,6 +43,10 @@ struct mars_relay;
  * @order:	greatest order to try now; stepped down by failures, raised by success
  * @budget:	bytes that were taken from MARS's share of memory
  * @window:	bytes that may lie between copy and submission cursor, at most @budget
+ * @depth:	bytes of its range that may be in flight, or MARS_DEPTH_NONE
+ * @probing:	its curve is to be learned from
+ * @curve:	how fast its first bytes were there
+ * @brought:	pages of its range that it brought in
  * @regrow:	file position from which a window that was made smaller may grow again
  * @batch:	bytes of the current batch
  * @end:	end of the range as last seen, bytes, exclusive
@@ -104,6 +108,10 @@ struct mars_request {
 	unsigned int order;
 	u64 budget;
 	u64 window;
+	u64 depth;
+	bool probing;
+	struct mars_depth_curve curve;
+	u64 brought;
 	loff_t regrow;
 	u64 batch;
 	loff_t end;
@@ -277,6 +285,13 @@ void mars_submit(struct mars_request *req);
 void mars_govern_begin(struct mars_request *req);
 void mars_govern_submitted(struct mars_request *req, unsigned long nr);
 void mars_govern_end(struct mars_request *req, u64 ns);
+
+/* flight.c */
+void mars_flight_begin(struct mars_request *req, u64 length);
+bool mars_flight_room(const struct mars_request *req);
+void mars_flight_submitted(struct mars_request *req, unsigned long nr);
+void mars_flight_copied(struct mars_request *req);
+void mars_flight_end(struct mars_request *req);
 
 /* relay.c */
 void mars_relay_prepare(struct mars_request *req, unsigned long nr);

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # mutants.sh OUT CC-COMMAND…: shows that test_protocol, test_protocol_race,
-# test_handover and test_controller can fail. Each line below makes one transition or
-# one barrier of core/protocol.c or core/handover.c wrong, which the exploration, or
-# the thread sanitizer, must find; or takes something from core/controller.c, which
-# must show in the simulation. An edit that changes nothing is a failure too: the
-# source has moved on.
+# test_handover, test_controller and test_depth can fail. Each line below makes one
+# transition or one barrier of core/protocol.c or core/handover.c wrong, which the
+# exploration, or the thread sanitizer, must find; or takes something from
+# core/controller.c or core/depth.c, which must show in the simulation. An edit that
+# changes nothing is a failure too: the source has moved on.
 set -eu
 
 out=$1
@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 core=$here/../../mars_mod/core
 nr=0 missed=0
 
-# mutant NAME SED-PROGRAM [race|handover|controller]
+# mutant NAME SED-PROGRAM [race|handover|controller|depth]
 mutant()
 {
 	local name=$1 file=$out/$1.c log=$out/$1.log tries=1 source=protocol
@@ -25,7 +25,7 @@ mutant()
 	# The sanitizer sees only what did overlap: on a busy machine that may take more
 	# than one run.
 	race) tries=10 how=("$here/test_protocol_race.c" -fsanitize=thread) ;;
-	controller) source=controller how=("$here/test_controller.c" -O2) ;;
+	controller | depth) source=$3 how=("$here/test_$3.c" -O2) ;;
 	handover) source=handover how=("$here/test_handover.c" "$here/explore.c") ;;
 	esac
 
@@ -119,6 +119,15 @@ mutant unmoved 's/^#define CHANGE_TIMES .*/#define CHANGE_TIMES 1000000/' contro
 mutant beyond '/^unsigned int mars_controller_degree/,/^}/ s/return min(.*/return present(controller);/; s/min(degree + step, controller->most)/degree + step/' controller
 # One that does not look at what it was told of another degree.
 mutant mixed 's/sample->degree != min(present(controller), controller->most)/0/' controller
+
+# A limit that is too small, none at all, or one that the last curve alone decides.
+mutant shallow 's/^#define KNEE_PERCENT .*/#define KNEE_PERCENT 40/' depth
+mutant boundless 's/depth->limit = depth->nr < CURVES_FIRST ? .*/depth->limit = MARS_DEPTH_NONE;/' depth
+mutant forgetful 's/most = max(most, depth->knee\[i\]);/most = knee;/' depth
+# One that is never tried with more; that believes a short curve; that never falls.
+mutant content 's/^#define PROBE_TIMES .*/#define PROBE_TIMES 1/' depth
+mutant credulous 's/^#define BENT_TIMES .*/#define BENT_TIMES 1/' depth
+mutant sticky 's/depth->knee\[depth->nr++ % MARS_DEPTH_KNEES\] = knee;/depth->knee[depth->nr++ % MARS_DEPTH_KNEES] = max(knee, depth->limit + 1 ? depth->limit : 0);/' depth
 
 [ "$missed" = 0 ] || { echo "FAILED: $missed of $nr mutants"; exit 1; }
 echo "[  PASSED  ] $nr mutants found"

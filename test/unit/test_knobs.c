@@ -187,7 +187,15 @@ static void test_words(void **state)
 		assert_int_equal(value, i);
 		assert_string_equal(mars_knob_word(MARS_KNOB_early_copy, i), words[i]);
 	}
+	assert_int_equal(mars_knob_parse(MARS_KNOB_depth, "auto\n", 5, &value), 0);
+	assert_int_equal(value, MARS_DEPTH_auto);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_depth, "fixed", 5, &value), 0);
+	assert_int_equal(value, MARS_DEPTH_fixed);
+	assert_string_equal(mars_knob_word(MARS_KNOB_depth, MARS_DEPTH_auto), "auto");
+	assert_string_equal(mars_knob_word(MARS_KNOB_depth, MARS_DEPTH_fixed), "fixed");
 	value = 77;
+	assert_int_equal(mars_knob_parse(MARS_KNOB_depth, "off", 3, &value), -EINVAL);
+	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "auto", 4, &value), -EINVAL);
 	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "", 0, &value), -EINVAL);
 	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "an", 2, &value), -EINVAL);
 	assert_int_equal(mars_knob_parse(MARS_KNOB_early_copy, "anyy", 4, &value), -EINVAL);

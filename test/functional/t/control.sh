@@ -4,7 +4,7 @@
 # The interface: /sys/fs/mars and what attach and detach say to bad input.
 # XFS is on /x, ext4 on /e.
 
-KNOBS="min_read_bytes window_bytes batch_bytes max_folio_bytes copy_executors submit_executors
+KNOBS="min_read_bytes window_bytes batch_bytes depth max_folio_bytes copy_executors submit_executors
 	submit_min_bytes lookahead_bytes"
 
 setup()
@@ -153,6 +153,7 @@ t_bad_values()
 		mread refuse "$dir/window_bytes" 0 1048575 2G 1048577
 		mread refuse "$dir/batch_bytes" 0 63K 65M 100001
 		mread refuse "$dir/max_folio_bytes" 0 2K 3M 128M
+		mread refuse "$dir/depth" 0 1 aut autofixed FIXED off
 		mread refuse "$dir/copy_executors" 33 1K auto1 aut AUTO -1
 		mread refuse "$dir/submit_executors" 33 1K auto1 aut AUTO -1
 		mread refuse "$dir/submit_min_bytes" 0 4095 2G auto -1
@@ -234,6 +235,8 @@ t_good_values()
 		accept "$dir/max_folio_bytes" 4096 4096
 		accept "$dir/max_folio_bytes" 64m 67108864
 		accept "$dir/batch_bytes" 65536 65536
+		accept "$dir/depth" fixed fixed
+		accept "$dir/depth" auto auto
 		accept "$dir/copy_executors" auto auto
 		accept "$dir/copy_executors" 0 0
 		accept "$dir/copy_executors" 32 32

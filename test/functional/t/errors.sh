@@ -141,6 +141,50 @@ t_xfs_sleeper()
 	done
 }
 
+# depth=auto: so fast a disk is soon known not to need all of the window in flight.
+shallow()
+{
+	mread drop $FILE
+	mread bigread $FILE --seed "$SEED" --len 64M
+	[ "$(cat "$(entry /t)/depth_bytes")" -le 8388608 ]
+}
+
+# Bytes that a read of 64 MiB has under way while its first sector is yet to come.
+under_way()
+{
+	mread drop $FILE
+	before=$(mars_stat /t bytes_submitted)
+	dm_late slow "$(mread physical $FILE 0)"
+	begin_read
+	wait_for 20 asleep "$reader"
+	sleep 1
+	submitted=$(($(mars_stat /t bytes_submitted) - before))
+	dm_go slow
+	wait_for 60 exited "$reader"
+	wait "$reader" || fail "depth: $(cat /tmp/reader.log)"
+}
+
+t_xfs_depth()
+{
+	prepare xfs
+	native && skip "native reads have no depth"
+	put "$(entry /t)/depth" fixed 0
+	learned=$(mars_stat /t reads_learned)
+	mread drop $FILE
+	mread bigread $FILE --seed "$SEED" --len 64M
+	[ "$(mars_stat /t reads_learned)" = "$learned" ] || fail "depth=fixed, and something was learned"
+	[ "$(cat "$(entry /t)/depth_bytes")" = 67108864 ] || fail "depth_bytes is not the window before anything is known"
+	put "$(entry /t)/depth" auto 0
+	wait_for 60 shallow
+	[ "$(mars_stat /t reads_learned)" -ge $((learned + 4)) ] || fail "a limit after fewer than four reads"
+	# Four times as much when it looks again, and a batch.
+	under_way
+	[ "$submitted" -le 35651584 ] || fail "$submitted bytes under way with depth_bytes of $(cat "$(entry /t)/depth_bytes")"
+	put "$(entry /t)/depth" fixed 0
+	under_way
+	[ "$submitted" -ge 67108864 ] || fail "only $submitted bytes of a window of 64 MiB under way with depth=fixed"
+}
+
 # The disk goes away while a read waits for it.
 disk_gone()
 {
@@ -263,6 +307,7 @@ t xfs-points "$POINTS_SECONDS" t_xfs_points
 t ext4-points "$POINTS_SECONDS" t_ext4_points
 t xfs-late 120 t_xfs_late
 t xfs-sleeper 180 t_xfs_sleeper
+t xfs-depth 180 t_xfs_depth
 t xfs-gone 90 t_xfs_gone
 t ext4-gone 90 t_ext4_gone
 t xfs-flaky 120 t_xfs_flaky
