@@ -149,13 +149,14 @@ MASKING = (
 # All of a request allocated, inserted and submitted before the first copy: the paper's
 # order. Then what masks the wait, in batches; then idle CPUs.
 FIG10 = (
-    mars_variant("staged", window_bytes="128M", batch_bytes="128M", fault_in=0,
+    mars_variant("staged", window_bytes="128M", batch_bytes="128M", depth="fixed", fault_in=0,
                  early_copy="off", copy_executors="1"),
     mars_variant("masked", copy_executors="1"),
     mars_variant("final", copy_executors="auto"),
 )
 # The reader submits alone, with three others, with as many as MARS finds best.
 SUBMIT = tuple(mars_variant(f"submit-{n}", submit_executors=n) for n in ("0", "4", "auto"))
+DEPTHS = (mars_variant("fixed", depth="fixed"), MARS)
 # Every read on its own, and with the next one under way when it returns.
 STREAMS = (mars_variant("alone", lookahead_bytes="0"), MARS)
 FRESH = (("buffer", "fresh"),)
@@ -285,6 +286,18 @@ SUITES = {
             aa=("linux-default",) + tuple(config.name for config in FIG10),
             steps=tuple(config.name for config in FIG10),
             shown=("mars-final",),
+        ),
+        Suite(
+            name="depth",
+            title="the whole window in flight, and as much as MARS finds enough",
+            sizes=(4 * MIB, 16 * MIB, 64 * MIB, 128 * MIB),
+            buffers=("reused",),
+            profiles=("array", "ssd", "nvme", "nvme-limited"),
+            configs=(LINUX_DEFAULT,) + DEPTHS,
+            aa=("linux-default",) + tuple(config.name for config in DEPTHS),
+            steps=tuple(config.name for config in DEPTHS),
+            shown=("mars",),
+            min_total=128 * MIB,
         ),
         Suite(
             name="fig7",
