@@ -44,6 +44,8 @@ def mars_faults(row, min_read):
         yield f"MARS was to stay out of it but served {row['mars_reads']} reads"
     if enabled and row["size_bytes"] >= min_read and row["mars_reads"] < row["reads"]:
         yield f"MARS served {row['mars_reads']} of {row['reads']} reads"
+    if enabled and row["beside_bytes"] > 0 and row["mars_reads"] <= 0:
+        yield "MARS served no read of the program beside it"
 
 
 def device_faults(row, min_read):

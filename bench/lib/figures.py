@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The paper's figures 6 and 7.
+"""The paper's figures 6 and 7, and what a large reader does to small ones.
 
 6: what faulting in costs, and how much is copied during the wait. 7: what parallel submission
 does to bandwidth, to the bytes in flight, and to the wait for each request.
@@ -169,6 +169,34 @@ def flight_lines(grid):
             "counters;", "median (lowest-highest), ratio with 95 % interval", columns(rows)] + goals
 
 
+def beside_of(rows):
+    """ms that a read took, and MiB/s of the program beside it: median, lowest, highest."""
+    rows = [row for row in rows if row["beside_seconds"] > 0]
+    found = {}
+    for name, values in (
+            ("read", [1000 * row["seconds"] / row["reads"] for row in rows]),
+            ("other", [row["beside_bytes"] / suites.MIB / row["beside_seconds"] for row in rows])):
+        if values:
+            found[name] = {"median": stats.median(values), "min": min(values), "max": max(values)}
+    return found
+
+
+def beside_text(about, name):
+    found = about["beside"][name]
+    return "{median:.1f} ({min:.1f}-{max:.1f})".format(**found)
+
+
+def harm_lines(grid):
+    """What a large reader does to small ones, and what it gets itself."""
+    rows = [["request", "configuration", "ms a read", "MiB/s of the large reader"]]
+    for cell in grid["cells"]:
+        for name, about in sorted(cell["configs"].items()):
+            if about["beside"]:
+                rows.append([suites.format_size(cell["size_bytes"]), name,
+                             beside_text(about, "read"), beside_text(about, "other")])
+    return ["small reads beside a large reader; median (lowest-highest)", columns(rows)]
+
+
 def flight_bars(cell, config):
     about = cell["configs"].get(config)
     return [about[key] for key in ("median", "min", "max")] if about else None
@@ -188,6 +216,7 @@ def share_bars(cell, config):
 VIEWS = {
     "copy": (copy_lines, "ms", copy_bars),
     "flight": (flight_lines, "MiB/s", flight_bars),
+    "harm": (harm_lines, "MiB/s", flight_bars),
     "shares": (share_lines, "% of the bytes copied during I/O", share_bars),
 }
 

@@ -22,10 +22,10 @@ RUNNER = BENCH.parent / "test" / "vm" / "run"
 HEADER = ("suite,kernel,fs,profile,pattern,size_bytes,hit_pct,buffer,config,round,bytes,seconds,"
           "reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,icount,hit_layout,"
           "mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,"
-          "device_requests,device_ms").split(",")
+          "device_requests,device_ms,beside_bytes,beside_seconds").split(",")
 GUEST_FIELDS = ("reads", "sectors_read", "resident_pages", "mars_reads", "mars_bytes_missed",
                 "mars_bytes", "mars_bytes_masked", "mars_bytes_out_of_order",
-                "mars_bytes_faulted_in", "device_requests", "device_ms")
+                "mars_bytes_faulted_in", "device_requests", "device_ms", "beside_bytes")
 
 
 class Failure(Exception):
@@ -91,6 +91,7 @@ def row_of(job, sample, raw):
         "icount": int(job.suite.icount),
     }
     row.update((key, int(raw[key])) for key in GUEST_FIELDS)
+    row["beside_seconds"] = float(raw["beside_seconds"])
     return row
 
 

@@ -9,7 +9,7 @@ from .job import HEADER
 
 INTEGERS = {"size_bytes", "hit_pct", "bytes", "reads", "sectors_read", "resident_pages",
             "mars_reads", "mars_bytes_missed", "icount", "mars_bytes", "mars_bytes_masked",
-            "mars_bytes_out_of_order", "mars_bytes_faulted_in", "device_requests", "device_ms"}
+            "mars_bytes_out_of_order", "mars_bytes_faulted_in", "device_requests", "device_ms", "beside_bytes"}
 
 
 def write_csv(path, rows):
@@ -17,7 +17,8 @@ def write_csv(path, rows):
         writer = csv.DictWriter(out, HEADER, lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({**row, "seconds": f"{row['seconds']:.9f}"})
+            writer.writerow({**row, "seconds": f"{row['seconds']:.9f}",
+                             "beside_seconds": f"{row['beside_seconds']:.9f}"})
 
 
 def read_csv(path):
@@ -26,6 +27,7 @@ def read_csv(path):
         rows = list(csv.DictReader(lines))
     for row in rows:
         row["seconds"] = float(row["seconds"])
+        row["beside_seconds"] = float(row.get("beside_seconds", 0))
         for key in INTEGERS & set(row):
             row[key] = int(row[key])
         for key in INTEGERS - set(row):

@@ -72,6 +72,8 @@ def line_of(suite, sample, with_mars):
         # Cached data stays cached from one round to the next only at the same offsets.
         "seed": seed_of(cell, "" if cell.hit_pct == 100 else sample.round),
     }
+    if suite.beside:
+        words["beside"] = suite.beside
     if cell.hit_layout != "none":
         words["hit_layout"] = cell.hit_layout
     words.update((f"knob.{name}", value) for name, value in config.knobs)

@@ -81,7 +81,8 @@ class Suite:
     sectors     print how many sectors the device delivered for each one asked for
     sweep       also measure Linux at every read_ahead_kb of the sweep
     min_total   bytes that a sample reads at least, in requests of the cell's size
-    view        how it is printed: reads, copy, shares or flight (lib/figures.py)
+    view        how it is printed: reads, copy, shares, flight or harm (lib/figures.py)
+    beside      size of another program's cold random requests meanwhile
     smp         CPUs of the guest, when nobody says otherwise
     icount      run the guest on a virtual clock of one nanosecond an instruction, and
                 report instructions a read instead of MiB/s
@@ -114,6 +115,7 @@ class Suite:
     shown: tuple = ()
     sectors: bool = False
     smp: int = 0
+    beside: int = 0
 
 
 @dataclass(frozen=True)
@@ -298,6 +300,22 @@ SUITES = {
             steps=tuple(config.name for config in DEPTHS),
             shown=("mars",),
             min_total=128 * MIB,
+        ),
+        Suite(
+            name="harm",
+            title="small cold reads beside a program that reads 64 MiB at a time, under the same "
+                  "setting",
+            sizes=(256 * KIB,),
+            buffers=("reused",),
+            configs=(LINUX_DEFAULT,) + DEPTHS,
+            aa=("linux-default",) + tuple(config.name for config in DEPTHS),
+            shown=("mars",),
+            sweep=True,
+            gates=(Gate("mars", "linux-default", 1.0),),
+            min_total=8 * MIB,
+            file_size=GIB,
+            beside=64 * MIB,
+            view="harm",
         ),
         Suite(
             name="fig7",

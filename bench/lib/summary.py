@@ -64,6 +64,7 @@ def make_cell(key, rows):
         about["sectors_per_asked"] = over_read(mine)
         about["shares"] = figures.shares_of(mine)
         about["flight"] = figures.flight_of(mine)
+        about["beside"] = figures.beside_of(mine)
         about["served"] = sum(row["mars_reads"] > 0 for row in mine)
         cell["configs"][config] = about
     linux = [config for config in cell["configs"] if is_linux(config)]

@@ -79,6 +79,8 @@ static void parse_pair(struct sample *s, const char *key, const char *v)
 		s->layout = parse_layout(v);
 	else if (!strcmp(key, "hit_run"))
 		s->hit_run = parse_size(v);
+	else if (!strcmp(key, "beside"))
+		s->beside = parse_size(v);
 	else if (!strncmp(key, "knob.", 5))
 		parse_knob(s, key + 5, v);
 	else
@@ -100,7 +102,7 @@ static void parse_sample(struct sample *s, char *line)
 		*eq = '\0';
 		parse_pair(s, word, eq + 1);
 	}
-	if (!s->size || s->size % PAGE || s->total < s->size || s->hit_run % PAGE)
+	if (!s->size || s->size % PAGE || s->total < s->size || s->hit_run % PAGE || s->beside % PAGE)
 		die("plan: sample %ld: sizes must be multiples of 4096, total at least size",
 		    s->id);
 }
@@ -138,7 +140,8 @@ static void run_line(char *line, const struct target *t)
 	       (unsigned long long)r.resident_pages);
 	for (i = 0; i < NR_COUNTERS; i++)
 		printf(",%lld", r.mars[i]);
-	printf(",%.9f,%lld,%lld\n", r.fault_in, r.device.requests, r.device.ms);
+	printf(",%.9f,%lld,%lld,%llu,%.9f\n", r.fault_in, r.device.requests, r.device.ms,
+	       (unsigned long long)r.beside_bytes, r.beside_seconds);
 	fflush(stdout);
 }
 
@@ -151,7 +154,7 @@ void plan_run(const char *plan, const struct target *t, double budget, int need)
 
 	if (!f)
 		die("cannot read the plan %s: %s", plan, strerror(errno));
-	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,fault_in_seconds,device_requests,device_ms");
+	puts("id,bytes,seconds,reads,sectors_read,resident_pages,mars_reads,mars_bytes_missed,mars_bytes,mars_bytes_masked,mars_bytes_out_of_order,mars_bytes_faulted_in,fault_in_seconds,device_requests,device_ms,beside_bytes,beside_seconds");
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "sample ", 7)) {

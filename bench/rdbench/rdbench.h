@@ -58,6 +58,7 @@ struct sample {
 	unsigned int hit_pct;
 	enum layout layout;
 	uint64_t hit_run;
+	uint64_t beside;	/* size of another program's requests meanwhile; 0: none */
 	struct knob knobs[MAX_KNOBS];
 	int nr_knobs;
 };
@@ -83,6 +84,8 @@ struct result {
 	uint64_t resident_pages;
 	long long mars[NR_COUNTERS];
 	double fault_in;	/* op=copy only: seconds, apart from the others */
+	uint64_t beside_bytes;	/* what the other program read ... */
+	double beside_seconds;	/* ... in this time */
 };
 
 /* main.c */
@@ -119,6 +122,10 @@ void sample_setup(const char *path);
 void sample_run(const struct sample *s, const struct target *t, struct result *res);
 void *buffer_map(const struct sample *s);
 void *buffer_reused(const struct sample *s);
+
+/* beside.c */
+void beside_start(const struct sample *s, const char *path, uint64_t from, uint64_t to);
+void beside_stop(const struct sample *s, struct result *res);
 
 /* copy.c */
 void copy_setup(const char *path);

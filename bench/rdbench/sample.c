@@ -52,6 +52,12 @@ void *buffer_reused(const struct sample *s)
 	return reused;
 }
 
+/* The other half is for a program beside the sample. */
+static uint64_t own_part(const struct sample *s)
+{
+	return s->beside ? file_size / 2 / PAGE * PAGE : file_size;
+}
+
 /*
  * Random: the file is cut into as many strata as there are reads, one read at a random
  * page of each, the strata in random order. So no two reads of a sample overlap, and a
@@ -63,7 +69,7 @@ static struct range *make_ranges(const struct sample *s, size_t *nr)
 	uint64_t n = s->total / s->size, stratum, slack, i, rng = s->seed;
 	struct range *r = calloc(n, sizeof(*r));
 
-	stratum = file_size / n / PAGE * PAGE;
+	stratum = own_part(s) / n / PAGE * PAGE;
 	if (!r || stratum < s->size + PAGE)
 		die("the file (%llu bytes) is too small for %llu reads of %llu bytes",
 		    (unsigned long long)file_size, (unsigned long long)n,
@@ -180,11 +186,15 @@ void sample_run(const struct sample *s, const struct target *t, struct result *r
 	cold_prepare(s, r, nr);
 	res->resident_pages = cold_resident(r, nr);
 	fd = open_sample(s);
+	if (s->beside)
+		beside_start(s, file_path, own_part(s), file_size);
 	target_device(t, &device);
 	mars_stats(before);
 
 	res->seconds = s->fresh ? time_fresh(s, fd, r, nr) : time_reused(s, fd, r, nr);
 
+	if (s->beside)
+		beside_stop(s, res);
 	mars_stats(res->mars);
 	for (i = 0; i < NR_COUNTERS; i++)
 		res->mars[i] -= before[i];
