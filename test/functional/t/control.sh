@@ -120,7 +120,7 @@ t_modes()
 	find "$SYS" -type f -exec stat -c '%a %n' {} + >/tmp/modes
 	awk '
 		$2 ~ /\/(attach|detach|calibrate)$/ { want = "200" }
-		$2 ~ /\/(version|hook|path|fstype|memory_used|copy_least_bytes)$/ ||
+		$2 ~ /\/(version|hook|path|fstype|memory_used|copy_least_bytes|submit_degree|depth_bytes)$/ ||
 			$2 ~ /\/workers\/(calls|late|pauses|items|left|run_ns)$/ || $2 ~ /\/stats\// { want = "444" }
 		!want { want = "644" }
 		$1 != want { print $2 " has mode " $1 ", expected " want; bad = 1 }
