@@ -87,7 +87,11 @@ t_kprobe_owns()
 	hook_is armed
 	reads_rise_by 1
 	# Armed, MARS is the owner. Whether the kernel refuses the kprobe then, or
-	# (7.x) takes it by other means, MARS goes on reading.
+	# (7.x) takes it by other means, MARS goes on reading. (6.6 warns of each kprobe
+	# that ftrace refuses, whoever the owner is, and here a warning is a panic.)
+	case $(uname -r) in
+	6.6.*) mars_off /x; return ;;
+	esac
 	insmod /mars/test/kmod/mars_test_kprobe.ko && echo "the kprobe was taken too" ||
 		echo "the kprobe was refused"
 	hook_is armed
