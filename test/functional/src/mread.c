@@ -45,6 +45,7 @@ static const struct command {
 	{ "procio", cmd_procio },
 	{ "rastate", cmd_rastate },
 	{ "advice", cmd_advice },
+	{ "workingset", cmd_workingset },
 	{ "blkcg", cmd_blkcg },
 	{ "watch", cmd_watch },
 };

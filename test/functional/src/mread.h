@@ -191,6 +191,7 @@ COMMAND(ahead);
 COMMAND(procio);
 COMMAND(rastate);
 COMMAND(advice);
+COMMAND(workingset);
 COMMAND(blkcg);
 COMMAND(watch);
 

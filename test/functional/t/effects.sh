@@ -2,11 +2,12 @@
 # shellcheck shell=sh
 #
 # What a read does besides filling its buffer, natively and through MARS: accounting,
-# read-ahead, I/O limits and priorities, who watches the file. xfs is on /x, ext4 on /e, each on a disk that
-# nobody else uses; a test's name begins with the file system that it is about.
+# read-ahead, the kernel's memory of what was evicted, I/O limits and priorities, who
+# watches the file. xfs is on /x, ext4 on /e, each on a disk that nobody else uses; a
+# test's name begins with the file system that it is about.
 
 SEED=71 GROUP=/sys/fs/cgroup/mars-effects
-ISSUE=/sys/kernel/tracing/events/block/block_rq_issue
+ISSUE=/sys/kernel/tracing/events/block/block_rq_issue GENERATIONS=/sys/kernel/mm/lru_gen/enabled
 
 setup()
 {
@@ -14,6 +15,7 @@ setup()
 	mount_fs ext4 1 /e
 	for dir in /x /e; do
 		mread mkfile $dir/file 64M --seed "$SEED"
+		mread mkfile $dir/hot 20M --seed "$SEED"
 		mread mkfile $dir/odd 20999999 --seed "$SEED"
 	done
 	echo "+memory +io" >/sys/fs/cgroup/cgroup.subtree_control
@@ -54,6 +56,27 @@ t_advice()
 	trap 'put "$(entry "$dir")/max_folio_bytes" 2M 0' EXIT
 	put "$(entry "$dir")/max_folio_bytes" 4K 0
 	mread advice "$dir/file" --seed "$SEED" --folio 4K
+}
+
+# lists y|n: the lists of pages by generations, or the two classic ones, until the end
+# of the test.
+lists()
+{
+	if [ -e $GENERATIONS ]; then
+		lists_before=$(cat $GENERATIONS)
+		trap 'echo "$lists_before" >$GENERATIONS' EXIT
+		echo "$1" >$GENERATIONS
+	fi
+}
+
+# Reclaim takes and counts folios whole, and natively these come as single pages.
+t_workingset()
+{
+	dir=$(on "$1")
+	lists n
+	native || put "$(entry "$dir")/max_folio_bytes" 4K 0
+	mread workingset "$dir/file" --hot "$dir/hot" --group $GROUP --seed "$SEED"
+	native || put "$(entry "$dir")/max_folio_bytes" 2M 0
 }
 
 t_blkcg() { mread blkcg "$(on "$1")/file" --group $GROUP --seed "$SEED"; }
@@ -122,6 +145,7 @@ t setup 120 setup
 t xfs-procio 120 t_procio
 t xfs-readahead 180 t_readahead
 t xfs-advice 120 t_advice
+t xfs-workingset 120 t_workingset
 t xfs-blkcg 90 t_blkcg
 t xfs-ioprio 90 t_ioprio
 t xfs-watch-access 120 t_watch
@@ -130,6 +154,7 @@ t xfs-watch-pre 120 t_watch
 t ext4-procio 120 t_procio
 t ext4-readahead 180 t_readahead
 t ext4-advice 120 t_advice
+t ext4-workingset 120 t_workingset
 t ext4-blkcg 90 t_blkcg
 t ext4-ioprio 90 t_ioprio
 t ext4-watch-access 120 t_watch
