@@ -35,7 +35,7 @@ struct mars_config_rcu {
  * @in_flight:	bytes that governed reads have submitted and not copied
  */
 struct mars_governor {
-	spinlock_t lock;
+	spinlock_t lock;	/* guards the next two */
 	struct mars_controller controller;
 	struct mars_depth depth;
 	atomic64_t in_flight;

@@ -201,7 +201,7 @@ unsigned int mars_submitters_gather(struct mars_submitters *set, unsigned int ex
 	unsigned int i;
 
 	set->nr = 0;
-	executors = min(executors, (unsigned int)MARS_EXECUTORS_MAX);
+	executors = min_t(unsigned int, executors, MARS_EXECUTORS_MAX);
 	if (!hotplug_state || executors < 2 || current->normal_prio < DEFAULT_PRIO)
 		return 0;
 	mars_scan_idle(&scan, willing, at_hand);

@@ -238,8 +238,9 @@ static ssize_t depth_bytes_show(struct kobject *kobj, int id, char *buf)
 {
 	struct mars_mount *mount = to_mount(kobj);
 	u64 limit = READ_ONCE(mount->governor.depth.limit);
+	u64 window = mars_mount_knob(mount, MARS_KNOB_window_bytes);
 
-	return sysfs_emit(buf, "%llu\n", min(limit, mars_mount_knob(mount, MARS_KNOB_window_bytes)));
+	return sysfs_emit(buf, "%llu\n", min(limit, window));
 }
 
 MARS_ATTR(path_attr, "path", 0444, 0, path_show, NULL);

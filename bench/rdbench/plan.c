@@ -102,7 +102,8 @@ static void parse_sample(struct sample *s, char *line)
 		*eq = '\0';
 		parse_pair(s, word, eq + 1);
 	}
-	if (!s->size || s->size % PAGE || s->total < s->size || s->hit_run % PAGE || s->beside % PAGE)
+	if (!s->size || s->size % PAGE || s->total < s->size || s->hit_run % PAGE ||
+	    s->beside % PAGE)
 		die("plan: sample %ld: sizes must be multiples of 4096, total at least size",
 		    s->id);
 }

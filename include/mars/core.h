@@ -337,7 +337,7 @@ void mars_handover_free(struct mars_handover *handover);
 /* core/controller.c */
 
 /* A read of fewer bytes that were missing says nothing about how to submit. */
-#define MARS_SAMPLE_LEAST (1ULL << 20)
+#define MARS_SAMPLE_LEAST 0x100000ULL
 /* Longer counts as this: it was stopped, or the machine slept. */
 #define MARS_SAMPLE_NS_MOST 100000000000ULL
 #define MARS_CONTROLLER_PAIRS 15

@@ -241,7 +241,9 @@ static int gain_of(const struct mars_epoch *before, const struct mars_epoch *tri
 	s64 whole = max((before->whole + after->whole) / 2, tried->whole);
 	s64 gain = whole ? saved * 1000 / whole : 0;
 
-	return min(max(gain, (s64)-1000), (s64)1000);
+	if (gain < -1000)
+		return -1000;
+	return gain > 1000 ? 1000 : gain;
 }
 
 /* An epoch of the degree in use, with one of the trial behind it. */

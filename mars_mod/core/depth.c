@@ -9,9 +9,9 @@
  * x / C(x) grows with x until it is near W, and what is in flight beyond that gains
  * nothing. The knee is where x / C(x) has nine tenths of its greatest value: on such a
  * device at x = 9 L W, several times what must be in flight to keep it busy (Little's
- * law), which leaves room for latencies that vary and for short hold-ups. A device that does many requests side by
- * side has a C(x) that is flat for long, and its knee where that ends. One that is faster
- * than the copy has it at the beginning.
+ * law), which leaves room for latencies that vary and for short hold-ups. A device that
+ * does many requests side by side has a C(x) that is flat for long, and its knee where
+ * that ends. One that is faster than the copy has it at the beginning.
  *
  * The curve compares a read with itself, not with other reads, so noise does little to
  * it; what it does, a read that is held up at its beginning say, makes the knee larger,
@@ -173,7 +173,7 @@ bool mars_depth_learn(struct mars_depth *depth, const struct mars_depth_curve *c
 	depth->reads = 0;
 	depth->unbent = !bent;
 	depth->knee[depth->nr++ % MARS_DEPTH_KNEES] = knee;
-	for (i = 0; i < min(depth->nr, (u32)MARS_DEPTH_KNEES); i++)
+	for (i = 0; i < depth->nr && i < MARS_DEPTH_KNEES; i++)
 		most = max(most, depth->knee[i]);
 	depth->limit = depth->nr < CURVES_FIRST ? MARS_DEPTH_NONE : most;
 	return true;

@@ -209,7 +209,9 @@ static struct run governed(struct world *w, struct mars_controller *c, unsigned 
 
 static struct world world(const struct device *device)
 {
-	struct world w = { .device = *device, .window = 64, .noise = 0.05, .rng = 7, .burst_rng = 8 };
+	struct world w = {
+		.device = *device, .window = 64, .noise = 0.05, .rng = 7, .burst_rng = 8,
+	};
 
 	return w;
 }
@@ -428,7 +430,9 @@ static void test_ignored(void **state)
 	assert_int_equal(mars_controller_degree(&c, MOST), 1);
 	before = c;
 	for (i = 0; i < 1000; i++) {
-		struct mars_sample s = { .degree = 2, .bytes = 64 * MIB, .wait_ns = i, .whole_ns = i };
+		struct mars_sample s = {
+			.degree = 2, .bytes = 64 * MIB, .wait_ns = i, .whole_ns = i,
+		};
 
 		mars_controller_note(&c, &s);
 		s.degree = 1;

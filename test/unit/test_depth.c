@@ -103,7 +103,7 @@ static u64 read_once(struct reader *reader, struct device *dev, u64 length, u64 
 
 static u64 mean_in_flight(struct reader *reader)
 {
-	u64 mean = reader->in_flight_sum / max(reader->in_flight_nr, (u64)1);
+	u64 mean = reader->in_flight_sum / (reader->in_flight_nr ?: 1);
 
 	reader->in_flight_sum = 0;
 	reader->in_flight_nr = 0;
