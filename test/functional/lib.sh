@@ -156,6 +156,41 @@ expect_log()
 		fail "the kernel log says nothing that matches '$1': $(log_since | tail -n 3)"
 }
 
+# thread_switches NAME: how often each thread NAME/CPU has gone to sleep so far.
+thread_switches()
+{
+	for comm in /proc/[0-9]*/comm; do
+		read -r name <"$comm" || continue
+		case $name in
+		"$1"/*) sed -n "s#^voluntary_ctxt_switches:#$name#p" "${comm%comm}status" ;;
+		esac
+	done 2>/dev/null
+}
+
+# Every CPU is busy from now on, to the end of the test.
+hog_cpus()
+{
+	hogs=
+	for cpu in $(seq 0 $(($(nproc) - 1))); do
+		taskset $((1 << cpu)) sh -c 'while :; do :; done' &
+		hogs="$hogs $!"
+	done
+	# shellcheck disable=SC2064,SC2086
+	trap "kill $hogs" EXIT
+	sleep 1
+}
+
+# CPU 1 goes and comes, eight times.
+replug_cpu1()
+{
+	for i in 1 2 3 4 5 6 7 8; do
+		echo 0 >/sys/devices/system/cpu/cpu1/online
+		sleep 0.$i
+		echo 1 >/sys/devices/system/cpu/cpu1/online
+		sleep 0.$i
+	done
+}
+
 # dm_disk NAME DEVICE: a linear mapping, to hold its I/O back or spoil a sector.
 dm_disk()
 {

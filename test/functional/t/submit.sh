@@ -323,23 +323,13 @@ t_ioprio()
 	done
 }
 
-submitter_switches()
-{
-	for comm in /proc/[0-9]*/comm; do
-		read -r name <"$comm" || continue
-		case $name in
-		mars_submit/*) sed -n "s#^voluntary_ctxt_switches:#$name#p" "${comm%comm}status" ;;
-		esac
-	done 2>/dev/null
-}
-
 # While nothing is enabled, one executor is asked for, or the reader has more right to a
 # CPU than a submitter would, none wakes up.
 t_idle()
 {
 	native && skip "no submitters without MARS"
 	executors 2
-	submitters=$(submitter_switches)
+	submitters=$(thread_switches mars_submit)
 	[ "$(echo "$submitters" | wc -l)" = "$(nproc)" ] ||
 		fail "there are other submitters than one a CPU: $submitters"
 	mread drop "$FILE"
@@ -350,8 +340,8 @@ t_idle()
 	mars_on /t
 	executors 1
 	cold
-	[ "$(submitter_switches)" = "$submitters" ] ||
-		fail "submitters were woken for nothing: $submitters, then $(submitter_switches)"
+	[ "$(thread_switches mars_submit)" = "$submitters" ] ||
+		fail "submitters were woken for nothing: $submitters, then $(thread_switches mars_submit)"
 	executors 2
 }
 
@@ -360,14 +350,7 @@ t_busy()
 {
 	native && skip "no submitters without MARS"
 	executors 4
-	hogs=
-	for cpu in $(seq 0 $(($(nproc) - 1))); do
-		taskset $((1 << cpu)) sh -c 'while :; do :; done' &
-		hogs="$hogs $!"
-	done
-	# shellcheck disable=SC2064,SC2086
-	trap "kill $hogs" EXIT
-	sleep 1
+	hog_cpus
 	before=$(mars_stat /t relays)
 	cold
 	cold
@@ -403,12 +386,7 @@ t_hotplug()
 		done
 	) >/tmp/reader.log 2>&1 &
 	reader=$!
-	for i in 1 2 3 4 5 6 7 8; do
-		echo 0 >/sys/devices/system/cpu/cpu1/online
-		sleep 0.$i
-		echo 1 >/sys/devices/system/cpu/cpu1/online
-		sleep 0.$i
-	done
+	replug_cpu1
 	touch /tmp/stop
 	wait "$reader" || fail "the reader: $(cat /tmp/reader.log)"
 	note_relayed
@@ -427,7 +405,7 @@ t_rmmod()
 		sleep 0.$i
 		rmmod mars || fail "rmmod number $i failed"
 		wait "$reader" || fail "the reader: $(cat /tmp/reader.log)"
-		[ -z "$(submitter_switches)" ] || fail "submitters are left: $(submitter_switches)"
+		[ -z "$(thread_switches mars_submit)" ] || fail "submitters are left: $(thread_switches mars_submit)"
 		mars_load
 		mars_attach /t
 		mars_on /t

@@ -167,12 +167,7 @@ t_hotplug()
 	rm -f /tmp/stop
 	mread loopread "$FILE" --seed 51 --stop /tmp/stop --max 64M >/tmp/reader.log 2>&1 &
 	reader=$!
-	for i in 1 2 3 4 5 6 7 8; do
-		echo 0 >/sys/devices/system/cpu/cpu1/online
-		sleep 0.$i
-		echo 1 >/sys/devices/system/cpu/cpu1/online
-		sleep 0.$i
-	done
+	replug_cpu1
 	touch /tmp/stop
 	wait "$reader" || fail "the reader: $(cat /tmp/reader.log)"
 	native && return 0
@@ -180,30 +175,20 @@ t_hotplug()
 	wait_for 60 share_once
 }
 
-worker_switches()
-{
-	for comm in /proc/[0-9]*/comm; do
-		read -r name <"$comm" || continue
-		case $name in
-		mars_copy/*) sed -n "s#^voluntary_ctxt_switches:#$name#p" "${comm%comm}status" ;;
-		esac
-	done 2>/dev/null
-}
-
 # While nothing is enabled, or one executor is asked for, no worker wakes up.
 t_idle()
 {
 	native && skip "no workers without MARS"
 	warm
-	workers=$(worker_switches)
+	workers=$(thread_switches mars_copy)
 	[ "$(echo "$workers" | wc -l)" = "$(nproc)" ] || fail "there are other workers than one a CPU: $workers"
 	mars_off /t
 	MREAD_NATIVE=1 mread bigread "$FILE" --seed 51 --len 64M
 	mars_on /t
 	executors 1
 	mread bigread "$FILE" --seed 51 --len 64M
-	[ "$(worker_switches)" = "$workers" ] ||
-		fail "workers were woken for nothing: $workers, then $(worker_switches)"
+	[ "$(thread_switches mars_copy)" = "$workers" ] ||
+		fail "workers were woken for nothing: $workers, then $(thread_switches mars_copy)"
 	executors 2
 }
 
@@ -229,14 +214,7 @@ t_busy()
 	native && skip "no workers without MARS"
 	executors 2
 	warm
-	hogs=
-	for cpu in $(seq 0 $(($(nproc) - 1))); do
-		taskset $((1 << cpu)) sh -c 'while :; do :; done' &
-		hogs="$hogs $!"
-	done
-	# shellcheck disable=SC2064,SC2086
-	trap "kill $hogs" EXIT
-	sleep 1
+	hog_cpus
 	calls=$(cat "$SYS"/workers/calls)
 	mread rdcheck "$FILE" --seed 51 --res warm --min 8M --max 64M --count 4
 	calls=$(($(cat "$SYS"/workers/calls) - calls))
@@ -284,7 +262,7 @@ t_rmmod()
 		rmmod mars || fail "rmmod number $i failed"
 		touch /tmp/stop
 		wait "$reader" || fail "the reader: $(cat /tmp/reader.log)"
-		[ -z "$(worker_switches)" ] || fail "workers are left: $(worker_switches)"
+		[ -z "$(thread_switches mars_copy)" ] || fail "workers are left: $(thread_switches mars_copy)"
 		mars_load
 		mars_attach /t
 		mars_on /t
