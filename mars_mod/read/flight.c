@@ -49,11 +49,6 @@ void mars_flight_begin(struct mars_request *req, u64 length)
 	req->depth = max(limit, least(&req->config));
 }
 
-static u64 in_flight(const struct mars_request *req)
-{
-	return mars_runs_total(&req->runs) << PAGE_SHIFT;
-}
-
 /**
  * mars_flight_room() - may more of its range be submitted?
  * @req: the read
@@ -63,7 +58,7 @@ static u64 in_flight(const struct mars_request *req)
  */
 bool mars_flight_room(const struct mars_request *req)
 {
-	return req->depth == MARS_DEPTH_NONE || in_flight(req) < req->depth;
+	return req->depth == MARS_DEPTH_NONE || mars_in_flight(req) < req->depth;
 }
 
 /**
@@ -89,7 +84,7 @@ void mars_flight_submitted(struct mars_request *req, unsigned long nr)
 void mars_flight_copied(struct mars_request *req)
 {
 	if (req->probing && req->brought)
-		mars_depth_reach(&req->curve, (req->brought << PAGE_SHIFT) - in_flight(req),
+		mars_depth_reach(&req->curve, (req->brought << PAGE_SHIFT) - mars_in_flight(req),
 				 ktime_get_ns());
 }
 

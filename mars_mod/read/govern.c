@@ -40,17 +40,15 @@ static void set_in_flight(struct mars_request *req, u64 bytes)
 /**
  * mars_govern_submitted() - a run of the read was submitted
  * @req: the read
- * @nr: pages
  *
  * Context: Any.
  */
-void mars_govern_submitted(struct mars_request *req, unsigned long nr)
+void mars_govern_submitted(struct mars_request *req)
 {
 	req->nr_runs++;
 	if (!req->governed || mars_is_ahead(req))
 		return;
-	req->submitted += (u64)nr << PAGE_SHIFT;
-	set_in_flight(req, mars_runs_total(&req->runs) << PAGE_SHIFT);
+	set_in_flight(req, mars_in_flight(req));
 	req->in_flight_sum += atomic64_read(&req->mount->governor.in_flight);
 	req->in_flight_nr++;
 }
@@ -67,7 +65,7 @@ void mars_govern_end(struct mars_request *req, u64 ns)
 	struct mars_governor *governor = &req->mount->governor;
 	struct mars_sample sample = {
 		.degree = req->submit_executors,
-		.bytes = req->submitted,
+		.bytes = req->brought << PAGE_SHIFT,
 		.wait_ns = req->wait_ns,
 		.whole_ns = ns,
 	};

@@ -107,7 +107,7 @@ static void advance_over_chunk(struct mars_request *req, unsigned long nr)
 		mars_runs_push(&req->runs, req->next, req->next + nr);
 		mars_flight_submitted(req, nr);
 	}
-	mars_govern_submitted(req, nr);
+	mars_govern_submitted(req);
 	req->next += nr;
 	if (req->order < req->max_order)
 		req->order++;

@@ -74,7 +74,6 @@ struct mars_relay;
  * @submit_executors: how many submit at most, the read among them
  * @nr_runs:	runs that were submitted
  * @governed:	@submit_executors is the controller's
- * @submitted:	bytes of its range that it submitted, while @governed
  * @wait_ns:	time that it spent submitting or asleep
  * @in_flight:	bytes of it that are submitted and not copied, as the mount knows
  * @in_flight_sum: of the mount's, at each submission
@@ -139,7 +138,6 @@ struct mars_request {
 	unsigned int submit_executors;
 	unsigned long nr_runs;
 	bool governed;
-	u64 submitted;
 	u64 wait_ns;
 	u64 in_flight;
 	u64 in_flight_sum;
@@ -197,6 +195,18 @@ static inline bool mars_is_ahead(const struct mars_request *req)
 static inline bool mars_is_large(const struct mars_request *req, struct folio *folio)
 {
 	return folio_order(folio) > req->min_order;
+}
+
+/**
+ * mars_in_flight() - what of the read's range is submitted and not copied
+ * @req: the read
+ *
+ * Context: Any.
+ * Return: Bytes.
+ */
+static inline u64 mars_in_flight(const struct mars_request *req)
+{
+	return mars_runs_total(&req->runs) << PAGE_SHIFT;
 }
 
 /**
@@ -283,7 +293,7 @@ void mars_submit(struct mars_request *req);
 
 /* govern.c */
 void mars_govern_begin(struct mars_request *req);
-void mars_govern_submitted(struct mars_request *req, unsigned long nr);
+void mars_govern_submitted(struct mars_request *req);
 void mars_govern_end(struct mars_request *req, u64 ns);
 
 /* flight.c */
