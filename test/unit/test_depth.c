@@ -201,6 +201,11 @@ static void test_devices(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/* One for which a few batches in flight are enough. */
+static const struct device shallow = {
+	.channels = 4, .latency = 100000, .speed = 500, .bus = 1000,
+};
+
 /* What a read gets at last, as a share of the best fixed depth's, in per cent. */
 static u64 share_of_best(struct reader *reader, struct device *dev, struct mars_depth *depth)
 {
@@ -213,7 +218,7 @@ static u64 share_of_best(struct reader *reader, struct device *dev, struct mars_
  */
 static void test_change(void **state)
 {
-	struct device slow = { .channels = 4, .latency = 100000, .speed = 500, .bus = 1000 };
+	struct device slow = shallow;
 	struct device fast = { .channels = 64, .latency = 2000000, .speed = 500, .bus = 10000 };
 	struct mars_depth depth;
 	struct reader reader = { 0 };
@@ -236,7 +241,7 @@ static void test_change(void **state)
 /* Nothing was read for a while: the next read looks again at once. */
 static void test_idle(void **state)
 {
-	struct device dev = { .channels = 4, .latency = 100000, .speed = 500, .bus = 1000 };
+	struct device dev = shallow;
 	struct mars_depth depth;
 	struct reader reader = { 0 };
 	bool probe;
@@ -257,7 +262,7 @@ static void test_idle(void **state)
 /* Short reads say nothing, and nobody is limited for their sake. */
 static void test_short(void **state)
 {
-	struct device dev = { .channels = 4, .latency = 100000, .speed = 500, .bus = 1000 };
+	struct device dev = shallow;
 	struct mars_depth_curve curve;
 	struct mars_depth depth;
 	struct reader reader = { 0 };
