@@ -48,9 +48,9 @@ def bars_of_reads(grid):
 
 
 def bars_of_view(grid, view):
-    _, unit, bar = view
     names = list(dict.fromkeys(name for cell in grid["cells"] for name in cell["configs"]))
-    return unit, [(name, lambda cell, name=name: bar(cell, name)) for name in sorted(names)]
+    return view.unit, [(name, lambda cell, name=name: view.bars(cell, name))
+                       for name in sorted(names)]
 
 
 def data_line(cell, bars):

@@ -5,6 +5,8 @@
 does to bandwidth, to the bytes in flight, and to the wait for each request.
 """
 
+from typing import Callable, NamedTuple
+
 from . import plan, stats, suites
 from .columns import columns, rate
 
@@ -65,7 +67,7 @@ def shares_of(rows):
     found = {}
     for name in ("masked", "out_of_order") if rows else ():
         values = [100 * row[f"mars_bytes_{name}"] / row["mars_bytes"] for row in rows]
-        found[name] = {"median": stats.median(values), "min": min(values), "max": max(values)}
+        found[name] = stats.describe(values)
     return found
 
 
@@ -107,7 +109,7 @@ def flight_of(rows):
             ("bytes", [row["device_ms"] / 1000 / row["seconds"] * size
                        for row, size in zip(rows, each)]),
             ("wait", [row["device_ms"] / row["device_requests"] for row in rows])):
-        found[name] = {"median": stats.median(values), "min": min(values), "max": max(values)}
+        found[name] = stats.describe(values)
     return found
 
 
@@ -177,7 +179,7 @@ def beside_of(rows):
             ("read", [1000 * row["seconds"] / row["reads"] for row in rows]),
             ("other", [row["beside_bytes"] / suites.MIB / row["beside_seconds"] for row in rows])):
         if values:
-            found[name] = {"median": stats.median(values), "min": min(values), "max": max(values)}
+            found[name] = stats.describe(values)
     return found
 
 
@@ -197,7 +199,7 @@ def harm_lines(grid):
     return ["small reads beside a large reader; median (lowest-highest)", columns(rows)]
 
 
-def flight_bars(cell, config):
+def rate_bars(cell, config):
     about = cell["configs"].get(config)
     return [about[key] for key in ("median", "min", "max")] if about else None
 
@@ -211,13 +213,26 @@ def share_bars(cell, config):
     return [found["median"], found["min"], found["max"]] if found else None
 
 
-# view of a suite -> (table, unit of its chart, function from (cell, configuration) to the
-# median, lowest and highest value of a bar)
+class View(NamedTuple):
+    """How a suite is printed.
+
+    lines  the table of a grid
+    unit   of its chart
+    bars   (cell, configuration) -> median, lowest and highest value of a bar
+    reads  the table of reads stands above
+    """
+
+    lines: Callable
+    unit: str
+    bars: Callable
+    reads: bool = False
+
+
 VIEWS = {
-    "copy": (copy_lines, "ms", copy_bars),
-    "flight": (flight_lines, "MiB/s", flight_bars),
-    "harm": (harm_lines, "MiB/s", flight_bars),
-    "shares": (share_lines, "% of the bytes copied during I/O", share_bars),
+    "copy": View(copy_lines, "ms", copy_bars),
+    "flight": View(flight_lines, "MiB/s", rate_bars),
+    "harm": View(harm_lines, "MiB/s", rate_bars, reads=True),
+    "shares": View(share_lines, "% of the bytes copied during I/O", share_bars),
 }
 
 

@@ -9,7 +9,8 @@ from .job import HEADER
 
 INTEGERS = {"size_bytes", "hit_pct", "bytes", "reads", "sectors_read", "resident_pages",
             "mars_reads", "mars_bytes_missed", "icount", "mars_bytes", "mars_bytes_masked",
-            "mars_bytes_out_of_order", "mars_bytes_faulted_in", "device_requests", "device_ms", "beside_bytes"}
+            "mars_bytes_out_of_order", "mars_bytes_faulted_in", "device_requests", "device_ms",
+            "beside_bytes"}
 
 
 def write_csv(path, rows):

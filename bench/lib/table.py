@@ -254,10 +254,10 @@ def grid_text(grid, env):
     text = [f"== {grid['suite']}: {grid['profile']}, {grid['fs']}, {grid['kernel']} =="]
     text += environment(env) + [""]
     view = figures.view_of(grid["suite"])
-    if not view or view[0] is figures.harm_lines:
+    if not view or view.reads:
         text += instructions(grid) if grid["icount"] else reads(grid)
     if view:
-        text += view[0](grid)
+        text += view.lines(grid)
     if grid["aa"]:
         text.append(f"A/A noise (a configuration against itself): median "
                     f"{percent(grid['aa']['median'])}, highest {percent(grid['aa']['max'])} "
