@@ -156,13 +156,14 @@ expect_log()
 		fail "the kernel log says nothing that matches '$1': $(log_since | tail -n 3)"
 }
 
-# thread_switches NAME: how often each thread NAME/CPU has gone to sleep so far.
+# thread_switches NAME: how often the thread NAME, or each thread NAME/CPU, has gone to
+# sleep so far.
 thread_switches()
 {
 	for comm in /proc/[0-9]*/comm; do
 		read -r name <"$comm" || continue
 		case $name in
-		"$1"/*) sed -n "s#^voluntary_ctxt_switches:#$name#p" "${comm%comm}status" ;;
+		"$1" | "$1"/*) sed -n "s#^voluntary_ctxt_switches:#$name#p" "${comm%comm}status" ;;
 		esac
 	done 2>/dev/null
 }

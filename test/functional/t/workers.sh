@@ -199,10 +199,14 @@ t_cpus()
 	executors 2
 	warm
 	put "$SYS/workers/cpus" 0 0
-	note_shared
-	taskset 1 mread bigread "$FILE" --seed 51 --len 64M
-	! was_shared || fail "a worker copied on a CPU that workers/cpus does not name"
+	workers=$(thread_switches mars_copy/1)
+	for i in 1 2 3 4; do
+		mread bigread "$FILE" --seed 51 --len 64M
+	done
+	[ "$(thread_switches mars_copy/1)" = "$workers" ] ||
+		fail "a worker was woken on a CPU that workers/cpus does not name"
 	put "$SYS/workers/cpus" "0-1" 0
+	note_shared
 	taskset 1 mread bigread "$FILE" --seed 51 --len 64M
 	! was_shared || fail "a worker copied on a CPU that the reader may not use"
 	wait_for 60 share_once
