@@ -39,24 +39,12 @@ const char *knobs_text(const struct knobs *knobs)
 	return text;
 }
 
-static void put(const struct mars *m, const char *name, const char *text)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
-	fd = xopen(path, O_WRONLY);
-	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		die("diff: %s does not take %s: %s", path, text, strerror(errno));
-	close(fd);
-}
-
 static void put_size(const struct mars *m, const char *name, uint64_t size)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)size);
-	put(m, name, text);
+	mars_put(m, name, text);
 }
 
 /* A batch is never above the window, on the way neither. */
@@ -71,7 +59,7 @@ void knobs_set(const struct diff *d, const struct knobs *knobs)
 	put_size(m, "batch_bytes", knobs->batch_bytes);
 	put_size(m, "min_read_bytes", knobs->min_read_bytes);
 	put_size(m, "max_folio_bytes", knobs->max_folio_bytes);
-	put(m, "early_copy", words[knobs->early_copy]);
+	mars_put(m, "early_copy", words[knobs->early_copy]);
 	put_size(m, "fault_in", knobs->fault_in);
 	put_size(m, "lookahead_bytes", knobs->lookahead_bytes);
 }

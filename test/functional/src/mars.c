@@ -80,18 +80,23 @@ void mars_read(const struct mars *m, struct counters *c)
 		c->v[i] = mars_stat(m, counter_files[i]);
 }
 
-void mars_enable(const struct mars *m, bool on)
+void mars_put(const struct mars *m, const char *knob, const char *text)
 {
 	char path[256];
 	int fd;
 
 	if (!m->dir[0])
 		return;
-	snprintf(path, sizeof(path), "%s/enabled", m->dir);
+	snprintf(path, sizeof(path), "%s/%s", m->dir, knob);
 	fd = xopen(path, O_WRONLY);
-	if (write(fd, on ? "1" : "0", 1) != 1)
-		die("%s: %s", path, strerror(errno));
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		die("%s does not take '%s': %s", path, text, strerror(errno));
 	close(fd);
+}
+
+void mars_enable(const struct mars *m, bool on)
+{
+	mars_put(m, "enabled", on ? "1" : "0");
 }
 
 static void expect(const char *what, const char *name, uint64_t got, uint64_t want)

@@ -127,6 +127,7 @@ struct counters {
 
 void mars_init(struct mars *m, int fd);
 void mars_read(const struct mars *m, struct counters *c);
+void mars_put(const struct mars *m, const char *knob, const char *text);
 void mars_enable(const struct mars *m, bool on);
 #define ANY UINT64_MAX	/* mars_expect(): this counter may do what it likes */
 uint64_t mars_stat(const struct mars *m, const char *name);
