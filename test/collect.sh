@@ -7,7 +7,7 @@
 
 # Groups that make check has no time for: they run with --long, or when --only
 # asks for something.
-LONG_GROUPS=' races fs workers submit errors effects address diff ahead '
+LONG_GROUPS=' races fs workers submit errors effects memory address diff ahead '
 
 RESULTS=$OUT/results.tsv
 EXPECTED=$OUT/expected

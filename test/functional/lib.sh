@@ -156,6 +156,33 @@ expect_log()
 		fail "the kernel log says nothing that matches '$1': $(log_since | tail -n 3)"
 }
 
+# lists y|n: the lists of pages by generations, or the two classic ones, until the end
+# of the test, or until $lists_back.
+lists()
+{
+	lists_of=/sys/kernel/mm/lru_gen/enabled lists_back=:
+	if [ -e $lists_of ]; then
+		lists_back="echo $(cat $lists_of) >$lists_of"
+		echo "$1" >$lists_of
+	fi
+	# shellcheck disable=SC2064  # as it is now
+	trap "$lists_back" EXIT
+}
+
+# Pages that reclaim has taken; nothing where the kernel does not count.
+stolen()
+{
+	awk '/^pgsteal_(kswapd|direct) / { n += $2; counts = 1 } END { if (counts) print n }' /proc/vmstat
+}
+
+# reclaims COMMAND…: it cannot do without.
+reclaims()
+{
+	stolen_before=$(stolen)
+	"$@"
+	[ -z "$stolen_before" ] || [ "$(stolen)" -gt "$stolen_before" ] || fail "nothing was reclaimed"
+}
+
 # thread_switches NAME: how often the thread NAME, or each thread NAME/CPU, has gone to
 # sleep so far.
 thread_switches()

@@ -112,16 +112,38 @@ void reader_start(struct reader *r)
 	reader_wait(r);
 }
 
-/* Returns the seconds that the calls took. */
-double reader_do(struct reader *r, const struct order *o)
+void reader_begin(struct reader *r, const struct order *o)
 {
 	if ((o->chunk ? o->chunk : o->len) > r->most)
 		die("the reader's buffer is too small");
 	r->state->order = *o;
 	__sync_synchronize();
 	r->state->turn = TURN_READ;
+}
+
+/* Returns the seconds that the calls took. */
+double reader_end(struct reader *r)
+{
 	reader_wait(r);
 	return r->state->seconds;
+}
+
+double reader_do(struct reader *r, const struct order *o)
+{
+	reader_begin(r, o);
+	return reader_end(r);
+}
+
+/* Until it is in the middle of a read, asleep. */
+void reader_sleeps(const struct reader *r)
+{
+	double end = now_s() + PATIENCE;
+
+	while (!process_sleeps(r->pid)) {
+		if (now_s() > end)
+			die("the reader does not sleep within %d s", PATIENCE);
+		usleep(1000);
+	}
 }
 
 void reader_stop(struct reader *r)

@@ -54,6 +54,9 @@ struct reader {
 
 void reader_start(struct reader *r);
 double reader_do(struct reader *r, const struct order *o);
+void reader_begin(struct reader *r, const struct order *o);	/* the same in two halves */
+double reader_end(struct reader *r);
+void reader_sleeps(const struct reader *r);
 void reader_stop(struct reader *r);
 
 /* /proc/PID/io */
@@ -62,6 +65,13 @@ struct proc_io {
 };
 
 size_t proc_io(pid_t pid, struct proc_io *io);
+
+/* taskstats.c: what delay accounting noted of a task */
+struct delays {
+	uint64_t blkio_count, blkio_ns, thrash_count, thrash_ns;
+};
+
+void task_delays(pid_t pid, struct delays *d);
 
 /* What is resident of a file, once the disk has nothing more to do. */
 struct view {
@@ -78,6 +88,7 @@ void view_take(struct view *v, int fd);
 void group_make(char *path, size_t size, const char *parent, int run);
 void group_remove(const char *path);
 void group_put(const char *group, const char *file, const char *text);
+bool group_try(const char *group, const char *file, const char *text);
 uint64_t group_get(const char *group, const char *file, const char *line, const char *key);
 
 #endif /* EFFECT_H */

@@ -23,16 +23,26 @@ void group_remove(const char *path)
 	}
 }
 
-void group_put(const char *group, const char *file, const char *text)
+/* False, and errno, if the file does not take the text. */
+bool group_try(const char *group, const char *file, const char *text)
 {
 	char path[512];
-	int fd;
+	int fd, error;
+	bool ok;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
 	fd = xopen(path, O_WRONLY);
-	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		die("%s does not take '%s': %s", path, text, strerror(errno));
+	ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	error = errno;
 	close(fd);
+	errno = error;
+	return ok;
+}
+
+void group_put(const char *group, const char *file, const char *text)
+{
+	if (!group_try(group, file, text))
+		die("%s/%s does not take '%s': %s", group, file, text, strerror(errno));
 }
 
 /*

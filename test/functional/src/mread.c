@@ -48,6 +48,8 @@ static const struct command {
 	{ "workingset", cmd_workingset },
 	{ "blkcg", cmd_blkcg },
 	{ "watch", cmd_watch },
+	{ "straits", cmd_straits },
+	{ "stall", cmd_stall },
 };
 
 void die(const char *fmt, ...)

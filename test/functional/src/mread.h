@@ -195,5 +195,7 @@ COMMAND(advice);
 COMMAND(workingset);
 COMMAND(blkcg);
 COMMAND(watch);
+COMMAND(straits);
+COMMAND(stall);
 
 #endif /* MREAD_H */

@@ -7,7 +7,7 @@
 # test's name begins with the file system that it is about.
 
 SEED=71 GROUP=/sys/fs/cgroup/mars-effects
-ISSUE=/sys/kernel/tracing/events/block/block_rq_issue GENERATIONS=/sys/kernel/mm/lru_gen/enabled
+ISSUE=/sys/kernel/tracing/events/block/block_rq_issue
 
 setup()
 {
@@ -56,17 +56,6 @@ t_advice()
 	trap 'put "$(entry "$dir")/max_folio_bytes" 2M 0' EXIT
 	put "$(entry "$dir")/max_folio_bytes" 4K 0
 	mread advice "$dir/file" --seed "$SEED" --folio 4K
-}
-
-# lists y|n: the lists of pages by generations, or the two classic ones, until the end
-# of the test.
-lists()
-{
-	if [ -e $GENERATIONS ]; then
-		lists_before=$(cat $GENERATIONS)
-		trap 'echo "$lists_before" >$GENERATIONS' EXIT
-		echo "$1" >$GENERATIONS
-	fi
 }
 
 # Reclaim takes and counts folios whole, and natively these come as single pages.

@@ -59,7 +59,7 @@ t_compact()
 {
 	before=$(vmstat pgmigrate_success)
 	race --disturb compact --change write --keep
-	[ "$(vmstat pgmigrate_success)" -gt "$before" ] || fail "compaction moved not one page"
+	[ -z "$before" ] || [ "$(vmstat pgmigrate_success)" -gt "$before" ] || fail "compaction moved not one page"
 }
 
 # A memory cgroup in which the file does not fit: pages go as they come.
@@ -89,10 +89,7 @@ t_pressure()
 		awk '/MemAvailable/ { print int((\$2 - 60000) / 2048) }' /proc/meminfo >$huge
 		cat $huge
 	SCRIPT
-	before=$(($(vmstat pgsteal_kswapd) + $(vmstat pgsteal_direct)))
-	race --size "$(scaled 192M 96M)" --change write --keep --then "sh /tmp/fill"
-	[ $(($(vmstat pgsteal_kswapd) + $(vmstat pgsteal_direct))) -gt "$before" ] ||
-		fail "nothing was reclaimed"
+	reclaims race --size "$(scaled 192M 96M)" --change write --keep --then "sh /tmp/fill"
 }
 
 t_freeze()
