@@ -15,10 +15,27 @@ setup()
 	mars_on /t
 }
 
+# Each read of a race may find another early_copy.
+stir()
+{
+	while :; do
+		for early in off any ordered; do
+			echo $early >"$1/early_copy"
+			sleep 0.3
+		done
+	done
+}
+
 race()
 {
-	mread vrace /t/race --mount /t --seconds "$RACE_SECONDS" "$@"
+	native || stir "$(entry /t)" &
+	stirrer=$!
+	rc=0
+	mread vrace /t/race --mount /t --seconds "$RACE_SECONDS" "$@" || rc=$?
+	kill $stirrer 2>/dev/null || true
+	native || put "$(entry /t)/early_copy" ordered 0
 	rm -f /t/race
+	[ $rc = 0 ] || exit $rc
 }
 
 # XFS keeps who changes a file out while it is read: no block may come in pieces.
