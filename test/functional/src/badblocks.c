@@ -5,13 +5,16 @@
 #include "mread.h"
 
 #define MOST 64
-/* One bad block takes its folio with it, the largest of the default read-ahead. */
+/*
+ * One bad block takes its folio with it: the largest of the default read-ahead. Btrfs
+ * reads ahead more than others.
+ */
 #define GRANULE (128 * KIB)
 
 struct scan {
 	int fd;
 	const char *path, *who;
-	uint64_t off, len, seed;
+	uint64_t off, len, seed, granule;
 	uint64_t bad[MOST];	/* first bytes of bad blocks, ascending */
 	int nr_bad;
 	/* What came of it. */
@@ -22,11 +25,11 @@ struct scan {
 static uint64_t blame(const struct scan *s, uint64_t pos, const char *what)
 {
 	for (int i = 0; i < s->nr_bad; i++) {
-		if (pos / GRANULE == s->bad[i] / GRANULE)
+		if (pos / s->granule == s->bad[i] / s->granule)
 			return s->bad[i];
 	}
 	die("badblocks: %s: %s at %llu, where no bad block is within %llu bytes", s->who, what,
-	    (unsigned long long)pos, GRANULE);
+	    (unsigned long long)pos, (unsigned long long)s->granule);
 }
 
 static void check_good(const struct scan *s, const struct gbuf *g, uint64_t pos, size_t n)
@@ -70,7 +73,7 @@ static uint64_t step(struct scan *s, uint64_t pos, uint64_t end)
 	}
 	s->errors++;
 	bad = blame(s, pos, "EIO");
-	return (bad / GRANULE + 1) * GRANULE;
+	return (bad / s->granule + 1) * s->granule;
 }
 
 /*
@@ -116,25 +119,26 @@ static void parse_bad(struct scan *s, const char *text)
 }
 
 /*
- * mread badblocks FILE --bad OFFSET[,OFFSET...] [--off S --len S --seed N]
+ * mread badblocks FILE --bad OFFSET[,OFFSET...] [--off S --len S --granule S --seed N]
  * Reads across bad blocks natively and through MARS: prefix, EIO, position, buffer,
  * and what follows.
  */
 int cmd_badblocks(int argc, char **argv)
 {
-	struct scan native = { .len = 64 * MIB, .seed = 1 }, mars;
+	struct scan native = { .len = 64 * MIB, .granule = GRANULE, .seed = 1 }, mars;
 	const char *bad = NULL;
 	const struct opt opts[] = {
 		{ .name = "bad", .text = &bad },
 		{ .name = "off", .size = &native.off },
 		{ .name = "len", .size = &native.len },
+		{ .name = "granule", .size = &native.granule },
 		{ .name = "seed", .size = &native.seed },
 	};
 	struct counters before, after;
 	struct mars m;
 
 	if (parse_opts(argc, argv, opts, ARRAY_SIZE(opts)) != 1 || !bad)
-		die("usage: mread badblocks FILE --bad OFFSET[,OFFSET...] [--off S --len S --seed N]");
+		die("usage: mread badblocks FILE --bad OFFSET[,OFFSET...] [--off S --len S --granule S --seed N]");
 	parse_bad(&native, bad);
 	native.path = argv[0];
 	mars_init(&m, xopen(argv[0], O_RDONLY));
@@ -149,7 +153,7 @@ int cmd_badblocks(int argc, char **argv)
 	mars_read(&m, &after);
 	if (m.dir[0] && after.v[C_READS] == before.v[C_READS])
 		die("badblocks: MARS did not do the reads");
-	if (mars.first / GRANULE != native.first / GRANULE)
+	if (mars.first / native.granule != native.first / native.granule)
 		die("badblocks: the first read returned %llu bytes through MARS, %llu natively",
 		    (unsigned long long)mars.first, (unsigned long long)native.first);
 	return 0;

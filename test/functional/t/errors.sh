@@ -234,7 +234,7 @@ t_btrfs_csum()
 	# shellcheck disable=SC2046  # a list
 	spoil $(mread findblock /dev/mapper/slow 8M 20975616 --seed "$SEED" --most 300M)
 	mount_again btrfs
-	mread badblocks $FILE --bad 8M,20975616 --len 24M --seed "$SEED"
+	mread badblocks $FILE --bad 8M,20975616 --len 24M --granule 2M --seed "$SEED"
 }
 
 t_ext4_verity()
