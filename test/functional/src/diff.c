@@ -209,8 +209,8 @@ static void run_planted(struct diff *d, const struct args *args)
 		if (!diff_run(d, &seq, keep))
 			continue;
 		left = report(d, &seq, keep, args);
-		if (left != most)
-			die("diff: the planted difference '%s' was shrunk to %u operations, it takes %u",
+		if (left > most)
+			die("diff: the planted difference '%s' was shrunk to %u operations, it takes %u at most",
 			    args->plant, left, most);
 		printf("diff: the planted difference '%s' was found and shrunk to %u of %u operations\n",
 		       args->plant, left, seq.nr);

@@ -9,12 +9,13 @@
 
 static const struct {
 	const char *name;
-	unsigned int ops;	/* what is left when all that can go is gone */
+	unsigned int ops;	/* what is left at most when all that can go is gone */
 } plants[PLANT_NR] = {
 	[PLANT_BYTE] = { "byte", 1 },
 	[PLANT_BOTH] = { "both", 1 },
 	[PLANT_GUARD] = { "guard", 1 },
-	[PLANT_BEHIND] = { "behind", 1 },
+	/* A read beyond the end, which a truncation may have to bring nearer. */
+	[PLANT_BEHIND] = { "behind", 2 },
 	[PLANT_RETURN] = { "return", 1 },
 	[PLANT_POSITION] = { "position", 1 },
 	[PLANT_ATIME] = { "atime", 1 },
